@@ -69,15 +69,15 @@ func (v *Verifier) actingFor(behalf []string, caller Caller, err error) (Caller,
 // for a missing header. X-On-Behalf-Of is read from the payload or else from the handshake, independently of the
 // credential.
 func (v *Verifier) FromInit(payload map[string]any, req *http.Request) (Caller, error) {
-	credential, header := v.credentialHeader(), http.Header{}
+	header := http.Header{}
 	for name, value := range payload {
 		if value == nil || name == "" || !strings.EqualFold(name, onBehalfOf) &&
-			(v.proxied || !strings.EqualFold(name, credential) && !strings.EqualFold(name, v.rolesHeader)) {
+			(v.proxied || !strings.EqualFold(name, v.nameHeader) && !strings.EqualFold(name, v.rolesHeader)) {
 			continue
 		}
 		text, ok := value.(string)
 		if !ok {
-			return Caller{}, v.malformed(credential)
+			return Caller{}, v.malformed()
 		}
 		header.Add(name, text)
 	}
@@ -103,17 +103,9 @@ func (v *Verifier) ActAs(req *http.Request, name string) {
 	}
 }
 
-// credentialHeader is the name of the header with the token or the user's name.
-func (v *Verifier) credentialHeader() string {
-	if !v.NamedByHeader() {
-		return authorization
-	}
-	return v.nameHeader
-}
-
 // Headers returns the names of the headers that may identify a caller, for Vary.
 func (v *Verifier) Headers() []string {
-	headers := []string{v.credentialHeader()}
+	headers := []string{v.nameHeader}
 	if v.rolesHeader != "" {
 		headers = append(headers, v.rolesHeader)
 	}
@@ -123,22 +115,21 @@ func (v *Verifier) Headers() []string {
 	return append(headers, onBehalfOf)
 }
 
-func (v *Verifier) malformed(header string) *Refusal {
+func (v *Verifier) malformed() *Refusal {
 	if !v.NamedByHeader() {
-		return &Refusal{Code: Invalid, Message: "send the header " + header + " once, in the form: Bearer TOKEN"}
+		return &Refusal{Code: Invalid, Message: "send the header " + v.nameHeader + " once, in the form: Bearer TOKEN"}
 	}
-	return &Refusal{Code: NameInvalid, Message: "send the header " + header + " once"}
+	return &Refusal{Code: NameInvalid, Message: "send the header " + v.nameHeader + " once"}
 }
 
 func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, error) {
-	credential := v.credentialHeader()
 	values := header[v.nameKey]
 	if len(values) == 0 {
 		return Caller{}, nil
 	}
 	// Of two, one may be the proxy's and the other the client's.
 	if len(values) > 1 || v.rolesHeader != "" && len(header.Values(v.rolesHeader)) > 1 {
-		return Caller{}, v.malformed(credential)
+		return Caller{}, v.malformed()
 	}
 	if !v.NamedByHeader() {
 		if v.tokens == nil {
@@ -146,7 +137,7 @@ func (v *Verifier) fromHeader(ctx context.Context, header http.Header) (Caller, 
 		}
 		scheme, token, _ := strings.Cut(values[0], " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return Caller{}, v.malformed(credential)
+			return Caller{}, v.malformed()
 		}
 		return v.fromToken(ctx, strings.TrimLeft(token, " "))
 	}

@@ -113,7 +113,7 @@ type Verifier struct {
 	sessions   *Sessions                   // nil: there are none
 	protection *http.CrossOriginProtection // from pages of other origins
 
-	nameHeader  string
+	nameHeader  string         // with the token or the name of the user
 	nameKey     string         // of nameHeader in http.Header
 	rolesHeader string         // empty: no moderators
 	proxied     bool           // the headers are accepted from proxies only
@@ -132,7 +132,7 @@ func New(ctx context.Context, o Options) (*Verifier, error) {
 	}
 	v := &Verifier{
 		protection: http.NewCrossOriginProtection(), moderators: o.Moderators, moderatorRole: cmp.Or(o.ModeratorRole, moderator),
-		validName: o.ValidName, nameKey: authorization, sessions: o.Sessions,
+		validName: o.ValidName, nameHeader: authorization, nameKey: authorization, sessions: o.Sessions,
 	}
 	if o.Sessions != nil {
 		if err := v.protection.AddTrustedOrigin(o.Sessions.Origin); err != nil {

@@ -68,7 +68,7 @@ func (v *Verifier) fromCookie(req *http.Request) (Caller, error) {
 		return Caller{}, nil
 	}
 	if len(cookies) > 1 { // of two, one may be from another host of the domain
-		return Caller{}, ended()
+		return Caller{}, EndedSession()
 	}
 	return v.fromSession(req.Context(), cookies[0].Value)
 }
@@ -82,16 +82,13 @@ func (v *Verifier) fromSession(ctx context.Context, id string) (Caller, error) {
 	case err != nil:
 		return Caller{}, &Refusal{Code: Unavailable, Message: "the session cannot be read now: try again", cause: err}
 	case v.validName(caller.Name) != nil:
-		return Caller{}, ended()
+		return Caller{}, EndedSession()
 	}
 	caller.session = id
 	return caller, nil
 }
 
-// ended rejects a session that there is not.
-func ended() *Refusal {
+// EndedSession returns the error of Sessions.Find for a session that has ended or never existed.
+func EndedSession() *Refusal {
 	return &Refusal{Code: SessionEnded, Message: "the session has ended: sign in again"}
 }
-
-// EndedSession returns the error of Sessions.Find for a session that has ended or never existed.
-func EndedSession() error { return ended() }

@@ -41,28 +41,22 @@ type tokens struct {
 
 func newTokens(ctx context.Context, o Options) (*tokens, error) {
 	t := &tokens{roles: NewRoles(o.RolesClaim, o.Log), name: o.NameClaim, created: o.CreatedClaim, accounts: o.Accounts, leeway: o.Leeway}
-	var methods []string
+	methods := []string{"HS256"}
+	var err error
 	if o.JWKS != "" {
 		methods = []string{"RS256", "ES256", "EdDSA"}
+		t.keys, err = openKeys(ctx, o)
 	} else {
-		secret, err := o.readSecret()
-		if err != nil {
-			return nil, err
-		}
-		t.secret, methods = secret, []string{"HS256"}
+		t.secret, err = o.readSecret()
+	}
+	if err != nil {
+		return nil, err
 	}
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(methods), jwt.WithStrictDecoding(), jwt.WithExpirationRequired(),
 		jwt.WithLeeway(o.Leeway), jwt.WithTimeFunc(o.Now), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...),
 	}
 	t.parser, t.validator = jwt.NewParser(options...), jwt.NewValidator(options...)
-	if t.secret == nil {
-		keys, err := openKeys(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		t.keys = keys
-	}
 	return t, nil
 }
 

@@ -23,7 +23,7 @@ import (
 // start sends a user to the provider.
 func (s *SignIn) start(w http.ResponseWriter, req *http.Request) {
 	to := s.returnPath(req.FormValue("return"))
-	p, err := s.providers.get(req.Context())
+	p, err := s.provider(req.Context())
 	if err != nil {
 		failed := unanswered(err)
 		s.Counts.signIn(failed.outcome)
@@ -109,7 +109,7 @@ func (s *SignIn) accept(ctx context.Context, query url.Values, f flow) (session,
 	if issuer := query.Get("iss"); issuer != "" && issuer != s.o.Issuer {
 		return session{}, refused("Another sign-in service has answered.", errors.New("the answer names another issuer"))
 	}
-	p, err := s.providers.get(ctx)
+	p, err := s.provider(ctx)
 	if err != nil {
 		return session{}, unanswered(err)
 	}
@@ -264,7 +264,7 @@ func (s *SignIn) out(w http.ResponseWriter, req *http.Request) {
 
 // endSession returns where a user signs out at the provider; empty if that is not possible.
 func (s *SignIn) endSession(ctx context.Context, v session) string {
-	p, err := s.providers.get(ctx)
+	p, err := s.provider(ctx)
 	if err != nil || p.endSession == "" || v.IDToken == "" {
 		return ""
 	}

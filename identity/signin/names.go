@@ -4,11 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"frontpage/identity"
 	"frontpage/redisrepo"
@@ -23,11 +22,9 @@ const (
 // Names finds the names of users by issuer and subject, of the site's own sign-in or of a token. It caches the names,
 // so most requests with a token do not read the store. It is safe for concurrent use.
 type Names struct {
-	repo atomic.Pointer[redisrepo.Repo] // nil until Use
-	now  func() time.Time
-
-	mu    sync.Mutex
-	known *simplelru.LRU[[sha256.Size]byte, known] // by the digest of an account, which may be long
+	repo  atomic.Pointer[redisrepo.Repo] // nil until Use
+	now   func() time.Time
+	known *lru.Cache[[sha256.Size]byte, known] // by the digest of an account, which may be long
 }
 
 type known struct {
@@ -40,7 +37,7 @@ func NewNames(now func() time.Time) *Names {
 	if now == nil {
 		now = time.Now
 	}
-	cache, err := simplelru.NewLRU[[sha256.Size]byte, known](maxKnown, nil)
+	cache, err := lru.New[[sha256.Size]byte, known](maxKnown)
 	if err != nil {
 		panic(err) // impossible: the size is fixed
 	}
@@ -54,8 +51,8 @@ func (n *Names) Use(repo *redisrepo.Repo) { n.repo.Store(repo) }
 func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (string, error) {
 	of := account(issuer, subject)
 	digest := sha256.Sum256([]byte(of))
-	if name, found := n.remembered(digest); found {
-		return name, nil
+	if found, ok := n.known.Get(digest); ok && n.now().Before(found.until) {
+		return found.name, nil
 	}
 	repo := n.repo.Load()
 	if repo == nil {
@@ -71,15 +68,6 @@ func (n *Names) Find(ctx context.Context, issuer, subject, wanted string) (strin
 	case err != nil:
 		return "", err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.known.Add(digest, known{string(name), n.now().Add(knownTime)})
 	return string(name), nil
-}
-
-func (n *Names) remembered(digest [sha256.Size]byte) (string, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	found, ok := n.known.Get(digest)
-	return found.name, ok && n.now().Before(found.until)
 }

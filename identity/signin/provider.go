@@ -30,18 +30,17 @@ type provider struct {
 	endSession string // where users sign out; empty: nowhere
 }
 
-// providers find the provider once, when that works.
-type providers struct {
-	open func(context.Context) (*provider, error)
-
+// discovery is what became of looking for the provider.
+type discovery struct {
 	mu      sync.Mutex
 	found   *provider
 	failed  error
 	retryAt time.Time
 }
 
-// get returns the provider. While it cannot be found, it is looked for at most once in a few seconds.
-func (p *providers) get(ctx context.Context) (*provider, error) {
+// provider returns the provider. While it cannot be found, it is looked for at most once in a few seconds.
+func (s *SignIn) provider(ctx context.Context) (*provider, error) {
+	p := &s.discovery
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.found != nil {
@@ -52,7 +51,7 @@ func (p *providers) get(ctx context.Context) (*provider, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discoveryTimeout) // others wait for it, too
 	defer cancel()
-	if p.found, p.failed = p.open(ctx); p.failed != nil {
+	if p.found, p.failed = s.discover(ctx); p.failed != nil {
 		p.failed = reason(p.failed)
 	}
 	p.retryAt = time.Now().Add(discoveryPause)

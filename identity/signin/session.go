@@ -188,7 +188,7 @@ func (s *SignIn) renewSoon(ctx context.Context, id string, v session) {
 
 // renew renews a session, or ends it if the provider says so. The error is one for the log.
 func (s *SignIn) renew(ctx context.Context, id string, v session) error {
-	p, err := s.providers.get(ctx)
+	p, err := s.provider(ctx)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ type SignIn struct {
 	o          Options
 	roles      *identity.Roles
 	transport  *transport
-	providers  providers
+	discovery  discovery
 	repo       atomic.Pointer[redisrepo.Repo] // nil until Use
 	protection *http.CrossOriginProtection
 	renewals   chan struct{} // has a value for each renewal that runs
@@ -110,8 +110,7 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 	if err := s.protection.AddTrustedOrigin(o.PublicURL); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name("PublicURL"), err)
 	}
-	s.providers.open = s.discover
-	if _, err := s.providers.get(ctx); err != nil {
+	if _, err := s.provider(ctx); err != nil {
 		if wrong, ok := errors.AsType[*settingError](err); ok {
 			return nil, fmt.Errorf("%s: %w", o.name(wrong.option), err)
 		}
