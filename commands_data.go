@@ -66,7 +66,9 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 		if err != nil {
 			return err
 		}
-		advise(ctx, repo, log)
+		if advice := advise(ctx, repo, log); advice != nil {
+			fmt.Printf("%s; see frontpage rank --ranking %s\n", printable(advice.String()), advice.Ranking())
+		}
 		if summary.Refused > 0 {
 			return fmt.Errorf("%d of %d rows were refused, as the lines above say", summary.Refused, summary.Read)
 		}
@@ -74,14 +76,13 @@ func (i *importFile) Run(ctx context.Context, s *settings.Settings, log *slog.Lo
 	})
 }
 
-// advise prints which ranking would serve the site better, if one would.
-func advise(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) {
+// advise returns which ranking would serve the site better, if one would.
+func advise(ctx context.Context, repo *redisrepo.Repo, log *slog.Logger) *preview.Advice {
 	advice, err := preview.Advise(ctx, repo)
 	if err != nil {
 		log.Warn("could not check whether another ranking suits this site better: run frontpage rank to compare", "err", err)
-	} else if advice != nil {
-		fmt.Printf("%s; see frontpage rank --ranking %s\n", printable(advice.String()), advice.Ranking())
 	}
+	return advice
 }
 
 func (i *importFile) importSite(ctx context.Context, s *settings.Settings, log *slog.Logger, file *os.File) error {

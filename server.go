@@ -31,7 +31,6 @@ import (
 	"frontpage/identity/signin"
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/failover"
-	"frontpage/redisrepo/preview"
 	"frontpage/redisrepo/store"
 	"frontpage/redisrepo/wire"
 	"frontpage/settings"
@@ -74,7 +73,7 @@ func run(args []string) int {
 	setMemory(settings.Memory())
 	log := p.Logger()
 	if name := command.Selected().Name; name == "serve" || name == "config" {
-		command.Warn(log)
+		settings.Warn(command, log)
 	}
 	if name := command.Selected().Name; name != "serve" {
 		p.Command = name
@@ -314,9 +313,7 @@ func (r *running) openSite(ctx context.Context) (err error) {
 		return err
 	}
 	log.Info("the store is " + r.store.String())
-	if advice, err := preview.Advise(ctx, r.repo); err != nil {
-		log.Warn("could not check whether another ranking suits this site better: run frontpage rank to compare", "err", err)
-	} else if advice != nil {
+	if advice := advise(ctx, r.repo, log); advice != nil {
 		log.Info(advice.String(), "see", "frontpage rank --ranking "+advice.Ranking())
 	}
 	switch {
@@ -347,37 +344,28 @@ func (r *running) follow() {
 	r.away.Follow(r.background, r.repo.Serves)
 	var updates sync.WaitGroup
 	updates.Go(func() {
-		r.repo.Live.Listen(r.background, func(err error) {
-			if r.away.Check() {
-				r.log.Warn("live updates are interrupted until the log can be read again: see err", "err", err.Error()) // the store serves: no sign of an outage
-			}
-		})
+		r.repo.Live.Listen(r.background, r.warns("live updates are interrupted until the log can be read again: see err"))
 	})
 	updates.Go(func() {
-		r.repo.Views.Follow(r.background, func(err error) {
-			if r.away.Check() {
-				r.log.Warn("listings, rankings and lists of votes are not updated in the background: reads are slower until this works again, see err", "err", err.Error())
-			}
-		})
+		r.repo.Views.Follow(r.background, r.warns("listings, rankings and lists of votes are not updated in the background: reads are slower until this works again, see err"))
 	})
 	updates.Go(func() { r.repo.Denials.Follow(r.background) })
+	updates.Go(func() { r.sender.Follow(r.background, r.warns("webhooks are delayed: trying again, see err")) })
 	updates.Go(func() {
-		r.sender.Follow(r.background, func(err error) {
-			if r.away.Check() {
-				r.log.Warn("webhooks are delayed: trying again, see err", "err", err.Error())
-			}
-		})
-	})
-	updates.Go(func() {
-		r.repo.Retention.Follow(r.background, func(err error) {
-			if r.away.Check() {
-				r.log.Warn("erasing the texts of deleted articles is delayed: trying again, see err", "err", err.Error())
-			}
-		})
+		r.repo.Retention.Follow(r.background, r.warns("erasing the texts of deleted articles is delayed: trying again, see err"))
 	})
 	updates.Go(func() { r.followSearch() })
 	r.awaitSearch()
 	r.opened("followers", func() error { r.stopBackground(); updates.Wait(); r.away.Wait(); return nil })
+}
+
+// warns returns a function that logs an error while the store serves: the error is then no sign of an outage.
+func (r *running) warns(message string) func(error) {
+	return func(err error) {
+		if r.away.Check() {
+			r.log.Warn(message, "err", err.Error())
+		}
+	}
 }
 
 // followSearch keeps the index of search complete. While that takes more than a second, it logs its progress.
@@ -391,11 +379,7 @@ func (r *running) followSearch() {
 			logged = false
 			r.log.Info("the search index is complete", "articles", done)
 		}
-	}, func(err error) {
-		if r.away.Check() {
-			r.log.Warn("search lacks the latest articles: trying again, see err", "err", err.Error())
-		}
-	})
+	}, r.warns("search lacks the latest articles: trying again, see err"))
 }
 
 // awaitSearch waits for the index of a small site, so that its first search finds all.

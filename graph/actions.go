@@ -23,7 +23,6 @@ type (
 	PublicLogEdge        = Edge[*PublicLogEntry]
 )
 
-// ModerationActions returns a page of all actions, or of those on a target, to moderators.
 func (r *queryResolver) ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("the actions of moderators are for moderators")

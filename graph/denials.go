@@ -67,7 +67,6 @@ func (r *Resolver) denials(ctx context.Context, page func(first *int, after *str
 	return &DenialConnection{edges, info}, nil
 }
 
-// ViewerBlocks returns users whom the viewer has blocked, after a name.
 func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *string) ([]*site.User, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {

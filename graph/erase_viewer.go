@@ -104,7 +104,6 @@ func (r *Resolver) erase(ctx context.Context, user site.UserName, remove bool) (
 	}
 }
 
-// ViewerExport returns a part of the export of the viewer.
 func (r *queryResolver) ViewerExport(ctx context.Context, after *string) (*personal.Part, error) {
 	v := endpoint.ViewerOf(ctx)
 	switch {

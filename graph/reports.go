@@ -88,7 +88,6 @@ type (
 // openReports is how many open reports of an article are returned by default.
 const openReports = 20
 
-// Flag reports an article for the viewer.
 func (r *mutationResolver) Flag(ctx context.Context, input FlagInput) (*FlagPayload, error) {
 	payload := new(FlagPayload)
 	return payload, r.signedIn(ctx, endpoint.RuleReports, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
@@ -112,7 +111,6 @@ func (r *mutationResolver) NotifyIllegalContent(ctx context.Context, input repor
 	return &payload, err
 }
 
-// SettleFlags decides reports for a moderator.
 func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInput) (*SettleFlagsPayload, error) {
 	payload := new(SettleFlagsPayload)
 	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
@@ -150,7 +148,6 @@ func (r *mutationResolver) SettleFlags(ctx context.Context, input SettleFlagsInp
 	})
 }
 
-// Flagged returns a page of the articles with open reports to moderators.
 func (r *queryResolver) Flagged(ctx context.Context, kind *reports.Kind, first *int32, after *string) (*FlaggedConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("reports are for moderators")
@@ -163,7 +160,6 @@ func (r *queryResolver) Flagged(ctx context.Context, kind *reports.Kind, first *
 	return &FlaggedConnection{Edges: edges, PageInfo: info}, nil
 }
 
-// ViewerReports returns a page of the viewer's reports.
 func (r *queryResolver) ViewerReports(ctx context.Context, first *int32, after *string) (*ReportConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
@@ -193,7 +189,6 @@ func (r *Resolver) openReportsOf(ctx context.Context, items []*reports.Item, fir
 	return r.repo.Reports.OpenReports(ctx, items, int(first))
 }
 
-// Contact returns who sent each notice to moderators.
 func (r *reportResolver) Contact(ctx context.Context, all []*reports.Report) ([]*NoticeContact, error) {
 	shown := make([]*NoticeContact, len(all))
 	if !endpoint.ViewerOf(ctx).Moderator {

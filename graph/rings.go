@@ -30,7 +30,6 @@ type ringsOf struct {
 	rings []*rings.Ring
 }
 
-// VoteRings returns the rings of voters to moderators.
 func (r *queryResolver) VoteRings(ctx context.Context, days int32, first *int32) ([]*rings.Ring, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, endpoint.Forbidden("who votes together is for moderators")

@@ -40,7 +40,6 @@ type SavedEdge struct {
 // FeedConnection is a page of the articles of what the viewer follows.
 type FeedConnection = Connection[*site.Article, *ArticleEdge]
 
-// Save saves an article for the viewer, or drops it.
 func (r *mutationResolver) Save(ctx context.Context, input SaveInput) (*ArticlePayload, error) {
 	payload := new(ArticlePayload)
 	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
@@ -58,7 +57,6 @@ func (r *mutationResolver) Save(ctx context.Context, input SaveInput) (*ArticleP
 	})
 }
 
-// Follow has the viewer follow a group or a user, or ends that.
 func (r *mutationResolver) Follow(ctx context.Context, input FollowInput) (*FollowPayload, error) {
 	payload := new(FollowPayload)
 	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) error {
@@ -124,7 +122,6 @@ func (r *Resolver) viewerFollows(ctx context.Context, targets []saved.Target) ([
 	return pointers(follows), err
 }
 
-// ViewerHasSaved reports for each article whether the viewer has saved it; nil for anonymous callers.
 func (r *articleResolver) ViewerHasSaved(ctx context.Context, articles []*site.Article) ([]*bool, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
@@ -138,7 +135,6 @@ func pointers(values []bool) []*bool {
 	return site.Collect(values, func(value bool) *bool { return &value })
 }
 
-// ViewerSaved returns a page of the articles that the viewer has saved.
 func (r *queryResolver) ViewerSaved(ctx context.Context, first *int32, after *string) (*SavedConnection, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {
@@ -159,7 +155,6 @@ func (r *queryResolver) ViewerSaved(ctx context.Context, first *int32, after *st
 	return c, err
 }
 
-// ViewerFollowing returns what the viewer follows.
 func (r *queryResolver) ViewerFollowing(ctx context.Context) ([]Node, error) {
 	v := endpoint.ViewerOf(ctx)
 	if v.Name == "" {

@@ -38,7 +38,6 @@ type SearchEdge struct {
 	SnippetRanges []*search.Range
 }
 
-// Search returns a page of the articles that match a query.
 func (r *queryResolver) Search(ctx context.Context, text string, filter SearchFilter, order search.Order, first *int32, after *string) (*SearchConnection, error) {
 	parsed, err := filter.parse()
 	if err != nil {
@@ -58,7 +57,6 @@ func (r *queryResolver) Search(ctx context.Context, text string, filter SearchFi
 	return c, err
 }
 
-// SimilarArticles returns articles whose titles have words of a title.
 func (r *queryResolver) SimilarArticles(ctx context.Context, title string, first int32) ([]*SearchEdge, error) {
 	leaves, err := r.leaves(ctx, false)
 	if err != nil {

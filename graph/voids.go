@@ -33,7 +33,6 @@ type VoterConnection struct {
 // Nodes returns the voters without their votes.
 func (c *VoterConnection) Nodes() []*site.User { return site.Collect(c.Edges, (*voids.Voter).User) }
 
-// VoidVotes takes votes out, or puts them back, for a moderator.
 func (r *mutationResolver) VoidVotes(ctx context.Context, input VoidVotesInput) (*VoidVotesPayload, error) {
 	payload := new(VoidVotesPayload)
 	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
@@ -42,7 +41,6 @@ func (r *mutationResolver) VoidVotes(ctx context.Context, input VoidVotesInput) 
 	})
 }
 
-// Voters returns a page of an article's voters to moderators.
 func (r *articleResolver) Voters(ctx context.Context, a *site.Article, direction *site.Vote, first *int32, after *string) (*VoterConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator {
 		return nil, nil
@@ -57,7 +55,6 @@ func (r *articleResolver) Voters(ctx context.Context, a *site.Article, direction
 	return &VoterConnection{voters, info}, nil
 }
 
-// VotesCast returns a page of a user's votes to moderators.
 func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int32, after *string) (*CastVoteConnection, error) {
 	if !endpoint.ViewerOf(ctx).Moderator || !r.repo.Store.Has("cast") {
 		return nil, nil
@@ -85,7 +82,6 @@ func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction 
 	return c, err
 }
 
-// Void returns for each vote of a list why it does not count.
 func (r *castVoteEdgeResolver) Void(ctx context.Context, edges []*CastVoteEdge) ([]*voids.Void, error) {
 	all := make([]*voids.Void, 0, len(edges))
 	for len(edges) > 0 { // the lists of several users may be asked for together
@@ -102,7 +98,6 @@ func (r *castVoteEdgeResolver) Void(ctx context.Context, edges []*CastVoteEdge) 
 	return all, nil
 }
 
-// By returns the moderator of each vote that does not count, to moderators.
 func (r *voidedVoteResolver) By(ctx context.Context, all []*voids.Void) ([]*site.User, error) {
 	isModerator := endpoint.ViewerOf(ctx).Moderator
 	return site.Collect(all, func(v *voids.Void) *site.User {

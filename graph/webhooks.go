@@ -35,7 +35,6 @@ type WebhookPayload struct {
 	UserErrors []UserError
 }
 
-// Webhooks returns the endpoints to moderators.
 func (r *queryResolver) Webhooks(ctx context.Context) ([]*webhooks.Endpoint, error) {
 	v := endpoint.ViewerOf(ctx)
 	if !v.Moderator {

@@ -143,21 +143,24 @@ func secretFlag(file, flag string) string {
 }
 
 // secret returns a secret that is given as text, or by the name of a file whose setting is called like that of the
-// text and -file. Line breaks at the end of the file are not part of it. The errors do not contain it.
-func secret(text, file, flag string) (string, error) {
-	switch {
-	case file == "":
-		return text, nil
-	case text != "":
-		return "", Invalid(errors.New("set only one of them"), flag, flag+"-file")
+// text and -file. Line breaks at the end of the file are not part of it. If there is one, it has at least so many bytes. The
+// errors do not contain it.
+func secret(text, file, flag string, least int) (string, error) {
+	if file != "" {
+		if text != "" {
+			return "", Invalid(errors.New("set only one of them"), flag, flag+"-file")
+		}
+		content, err := os.ReadFile(file) // #nosec G304 -- the path is a setting
+		if err != nil {
+			return "", Invalid(err, flag+"-file")
+		}
+		text = strings.TrimRight(string(content), "\r\n")
+		if text == "" {
+			return "", Invalid(errors.New(file+" is empty"), flag+"-file")
+		}
 	}
-	content, err := os.ReadFile(file) // #nosec G304 -- the path is a setting
-	if err != nil {
-		return "", Invalid(err, flag+"-file")
+	if n := len(text); n > 0 && n < least {
+		return "", Invalid(fmt.Errorf("it has %d bytes, want at least %d", n, least), secretFlag(file, flag))
 	}
-	read := strings.TrimRight(string(content), "\r\n")
-	if read == "" {
-		return "", Invalid(errors.New(file+" is empty"), flag+"-file")
-	}
-	return read, nil
+	return text, nil
 }

@@ -32,7 +32,7 @@ func (n *Notices) check() error {
 	if err := checkLine(n.Contact, maxContact); err != nil {
 		return Invalid(err, "contact")
 	}
-	text, err := secret(n.Secret, n.SecretFile, "secret")
+	text, err := secret(n.Secret, n.SecretFile, "secret", 0)
 	if err != nil || text == "" {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // Parse parses arguments and environment into program, a pointer to a struct that embeds Settings and
 // has a field for each command. version is what --version prints. An invalid setting is an *Error.
-func Parse(program any, args []string, description, version string) (*Command, error) {
+func Parse(program any, args []string, description, version string) (*kong.Context, error) {
 	var failed *Error
 	parser, err := kong.New(program,
 		kong.Name("frontpage"), kong.Description(description), kong.Vars{"version": version}, defaults(),
@@ -46,7 +46,7 @@ func Parse(program any, args []string, description, version string) (*Command, e
 		err = failed // kong turns the error of a variable into text, which loses its type
 	}
 	if err == nil {
-		return &Command{command}, nil
+		return command, nil
 	}
 	if invalid := new(Error); errors.As(err, &invalid) {
 		return nil, invalid
@@ -56,9 +56,6 @@ func Parse(program any, args []string, description, version string) (*Command, e
 	}
 	return nil, fmt.Errorf("%w%s: see frontpage --help", err, meantCommand(err.Error(), parser.Model.Children))
 }
-
-// Command is the command that was chosen, with its settings.
-type Command struct{ *kong.Context }
 
 var unknownCommand = regexp.MustCompile(`unexpected argument ([a-z-]+)$`)
 

@@ -79,13 +79,8 @@ type Admin struct {
 }
 
 func (a *Admin) check() (err error) {
-	if a.adminToken, err = secret(a.AdminToken, a.AdminTokenFile, "admin-token"); err != nil {
-		return err
-	}
-	if n := len(a.adminToken); n > 0 && n < minAdminToken {
-		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", n, minAdminToken), secretFlag(a.AdminTokenFile, "admin-token"))
-	}
-	return nil
+	a.adminToken, err = secret(a.AdminToken, a.AdminTokenFile, "admin-token", minAdminToken)
+	return err
 }
 
 // AdminSecret returns the token of the listener for operators; it is empty if none is set.

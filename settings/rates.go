@@ -137,11 +137,6 @@ func (r *Rates) check() (err error) {
 	if r.NewUserAge == 0 && len(r.values(true).New) > 0 {
 		return Invalid(errors.New("rates of new users need FRONTPAGE_NEW_USER_AGE: how long users are new"), "rates")
 	}
-	if r.auditSecret, err = secret(r.AuditSecret, r.AuditSecretFile, "audit-secret"); err != nil {
-		return err
-	}
-	if r.auditSecret != "" && len(r.auditSecret) < minAuditSecret {
-		return Invalid(fmt.Errorf("it has %d bytes, want at least %d", len(r.auditSecret), minAuditSecret), secretFlag(r.AuditSecretFile, "audit-secret"))
-	}
-	return nil
+	r.auditSecret, err = secret(r.AuditSecret, r.AuditSecretFile, "audit-secret", minAuditSecret)
+	return err
 }

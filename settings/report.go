@@ -112,8 +112,8 @@ func mask(flag, text string) string {
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?|NAME|ENV_\w+)$`)
 
 // Warn logs a warning for each environment variable that begins with FRONTPAGE_ and is not a setting.
-func (c *Command) Warn(log *slog.Logger) {
-	names, known := flagNames(c.Model.Flags), map[string]bool{Variable("config"): true}
+func Warn(command *kong.Context, log *slog.Logger) {
+	names, known := flagNames(command.Model.Flags), map[string]bool{Variable("config"): true}
 	for _, name := range names {
 		known[Variable(name)] = true
 	}

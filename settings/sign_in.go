@@ -49,7 +49,7 @@ func (s *SignIn) Development() bool {
 }
 
 func (s *SignIn) check() (err error) {
-	if s.jwtSecret, err = secret(s.JWTSecret, s.JWTSecretFile, "jwt-secret"); err != nil {
+	if s.jwtSecret, err = secret(s.JWTSecret, s.JWTSecretFile, "jwt-secret", 0); err != nil {
 		return err
 	}
 	if s.OIDCIssuer == "" {
@@ -69,7 +69,7 @@ func (s *SignIn) check() (err error) {
 	if s.SessionLifetime < time.Minute {
 		return Invalid(fmt.Errorf("%v is below 1m", s.SessionLifetime), "session-lifetime")
 	}
-	s.oidcClientSecret, err = secret(s.OIDCClientSecret, s.OIDCClientSecretFile, "oidc-client-secret")
+	s.oidcClientSecret, err = secret(s.OIDCClientSecret, s.OIDCClientSecretFile, "oidc-client-secret", 0)
 	return err
 }
 

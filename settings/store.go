@@ -28,7 +28,7 @@ type Store struct {
 }
 
 func (s *Store) check() (err error) {
-	if s.url, err = secret(s.RedisURL, s.RedisURLFile, "redis-url"); err != nil {
+	if s.url, err = secret(s.RedisURL, s.RedisURLFile, "redis-url", 0); err != nil {
 		return err
 	}
 	if s.RedisTimeout < time.Millisecond {

@@ -60,19 +60,18 @@ func (m *Metrics) Observer() endpoint.Observer { return endpoint.Observer{End: m
 func (m *Metrics) FollowStore(client redis.UniversalClient, repo *redisrepo.Repo) {
 	calls := newCalls(client)
 	m.registry.MustRegister(calls.duration, calls.commands, calls.errors, calls.dials)
-	follow(m, pools, client, poolConnections, poolHits, poolMisses, poolTimeouts, poolWait, poolListeners)
-	follow(m, servers, client, redisMemory, redisMemoryLimit, redisReplicas, redisLag, redisSilence)
-	follow(m, health, repo, storeUp, storeWritable)
-	follow(m, writes, repo, writesDone, changesReceived, changesCoalesced, watchesNotified, articlesWatched, partitionsLost)
+	follow(m, pools, client)
+	follow(m, servers, client)
+	follow(m, health, repo)
+	follow(m, writes, repo)
 	if repo.Search.On() {
-		follow(m, searchState, repo, searchArticles, searchBytes, searchLag)
+		follow(m, searchState, repo)
 	}
 }
 
 // FollowEndpoint exports the state of an endpoint.
 func (m *Metrics) FollowEndpoint(h *endpoint.Handler) {
-	follow(m, holdings, h, streamsOpen, subscriptions, watched, streamMemory, streamLimit, eventsSent, eventBytes, eventsMade,
-		atWork, waiting, shed, maxConcurrent, rateRefusals, cacheEntries, cacheBytes)
+	follow(m, holdings, h)
 }
 
 // scrapeTimeout is the maximum time for one scrape. Prometheus gives up after 10 s by default.
@@ -81,26 +80,19 @@ const scrapeTimeout = 5 * time.Second
 // ServeHTTP implements http.Handler: it responds with all metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, req *http.Request) { m.handler.ServeHTTP(w, req) }
 
-// collector is a collector of metrics whose values collect reads at each scrape.
-type collector struct {
-	described []*prometheus.Desc
-	collect   func(values)
-}
+// collector is a collector of metrics whose values it reads at each scrape.
+type collector func(values)
 
 // follow has collect export metrics of something.
-func follow[Of any](m *Metrics, collect func(values, Of), of Of, described ...*prometheus.Desc) {
-	m.registry.MustRegister(&collector{described, func(to values) { collect(to, of) }})
+func follow[Of any](m *Metrics, collect func(values, Of), of Of) {
+	m.registry.MustRegister(collector(func(to values) { collect(to, of) }))
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, one := range c.described {
-		to <- one
-	}
-}
+// Describe implements prometheus.Collector. It describes nothing: what is collected is checked at each scrape.
+func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (c *collector) Collect(to chan<- prometheus.Metric) { c.collect(to) }
+func (c collector) Collect(to chan<- prometheus.Metric) { c(to) }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
@@ -133,8 +125,7 @@ const (
 	noError     = "OK"
 )
 
-// operations counts operations by name, kind and code. The numbers of an operation are looked up once, since the
-// lookup of Prometheus takes longer than the rest.
+// operations counts operations by name, kind and code.
 type operations struct {
 	count    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -142,19 +133,9 @@ type operations struct {
 	bytes    map[string]prometheus.Counter
 	all      []prometheus.Collector
 
-	mu    sync.RWMutex
+	mu    sync.Mutex
 	known map[string]bool
 	room  int // for further names
-	found map[operation]*series
-}
-
-// operation is what operations are counted by.
-type operation struct{ name, kind, code string }
-
-// series are the numbers of an operation.
-type series struct {
-	count    prometheus.Counter
-	duration prometheus.Observer
 }
 
 func newOperations(names []string) *operations {
@@ -166,7 +147,7 @@ func newOperations(names []string) *operations {
 			Name: "frontpage_operation_duration_seconds", Help: "Time from a request that was read to its response.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation", "kind"}),
-		known: map[string]bool{}, room: otherNames, found: map[operation]*series{},
+		known: map[string]bool{}, room: otherNames,
 	}
 	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "frontpage_answers_total", Help: "Responses, by source: executed for the request, shared with an equal one, or refused.",
@@ -190,39 +171,17 @@ func newOperations(names []string) *operations {
 
 // end counts an operation.
 func (o *operations) end(_ context.Context, outcome endpoint.Outcome) {
-	s := o.series(operation{outcome.Name, outcome.Kind, outcome.Code})
-	s.count.Inc()
-	s.duration.Observe(outcome.Duration.Seconds())
+	name, kind := o.label(outcome.Name), cmp.Or(outcome.Kind, unknownKind)
+	o.count.WithLabelValues(name, kind, cmp.Or(outcome.Code, noError)).Inc()
+	o.duration.WithLabelValues(name, kind).Observe(outcome.Duration.Seconds())
 	o.answers[outcome.Source].Inc()
 	o.bytes[outcome.Transport].Add(float64(outcome.Bytes))
 }
 
-// series returns the numbers of an operation.
-func (o *operations) series(of operation) *series {
-	o.mu.RLock()
-	s := o.found[of]
-	o.mu.RUnlock()
-	if s != nil {
-		return s
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	of.name = o.label(of.name)
-	if s = o.found[of]; s != nil {
-		return s
-	}
-	kind, code := cmp.Or(of.kind, unknownKind), cmp.Or(of.code, noError)
-	s = &series{o.count.WithLabelValues(of.name, kind, code), o.duration.WithLabelValues(of.name, kind)}
-	o.found[of] = s
-	if of.name == unnamed {
-		of.name = ""
-		o.found[of] = s
-	}
-	return s
-}
-
 // label returns the name under which an operation is exported.
 func (o *operations) label(name string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch {
 	case name == "":
 		return unnamed

@@ -221,7 +221,7 @@ var (
 
 // FollowWebhooks exports the deliveries of a process to webhooks from now on.
 func (m *Metrics) FollowWebhooks(sender *webhooks.Sender) {
-	follow(m, webhookCounts, sender, webhookTries, webhookPaused, webhookUndelivered)
+	follow(m, webhookCounts, sender)
 }
 
 // webhookCounts exports what a process sends to webhooks.
