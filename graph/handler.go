@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/endpoint"
@@ -16,21 +17,25 @@ import (
 	"frontpage/redisrepo"
 )
 
-// Removes from the schema what gqlparser (v2.5.64) adds and clients cannot use. With @defer, over a plain POST, gqlgen
+func init() { usable(parsedSchema) }
+
+// usable removes from a schema what gqlparser (v2.5.64) adds and clients cannot use. With @defer, over a plain POST, gqlgen
 // (v0.17.95) answers null for deferred fields, even for those of a non-null type. The location DIRECTIVE_DEFINITION is in
 // no released specification (of September 2025 at the latest), and graphql-core refuses to build a schema that has it.
-func init() {
-	delete(parsedSchema.Directives, "defer")
-	deprecated := parsedSchema.Directives["deprecated"]
+func usable(schema *ast.Schema) *ast.Schema {
+	delete(schema.Directives, "defer")
+	deprecated := schema.Directives["deprecated"]
 	deprecated.Locations = slices.DeleteFunc(deprecated.Locations, func(l ast.DirectiveLocation) bool { return l == ast.LocationDirectiveDefinition })
-	locations := parsedSchema.Types["__DirectiveLocation"]
+	locations := schema.Types["__DirectiveLocation"]
 	locations.EnumValues = slices.DeleteFunc(locations.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Name == string(ast.LocationDirectiveDefinition) })
+	return schema
 }
 
 // Schema returns the schema that NewHandler serves, without the fields of a subgraph.
 func Schema() *ast.Schema { return plainSchema() }
 
-var plainSchema = sync.OnceValue(func() *ast.Schema { return withoutSubgraph(parsedSchema) })
+// plainSchema is what the first source has, schema.graphqls.
+var plainSchema = sync.OnceValue(func() *ast.Schema { return usable(gqlparser.MustLoadSchema(sources[0])) })
 
 // NewHandler returns the endpoint of a site. An empty name of the site means Frontpage. Subscriptions receive events
 // while repo.Listen runs. Faults are written to log.

@@ -3,39 +3,12 @@ package graph
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo/site"
 )
 
 // Service is the description of the subgraph that a router of Apollo Federation reads at its start.
 type Service struct{ SDL string }
-
-// withoutSubgraph returns a schema without what subgraph.graphqls adds, for a site that no router asks.
-func withoutSubgraph(whole *ast.Schema) *ast.Schema {
-	isFor := func(name string) bool { return strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "__") }
-	plain, query := *whole, *whole.Query
-	query.Fields = slices.DeleteFunc(slices.Clone(query.Fields), func(f *ast.FieldDefinition) bool { return isFor(f.Name) })
-	plain.Query, plain.Types = &query, maps.Clone(whole.Types)
-	plain.Types[query.Name] = &query
-	maps.DeleteFunc(plain.Types, func(name string, _ *ast.Definition) bool { return isFor(name) })
-	plain.PossibleTypes = map[string][]*ast.Definition{}
-	for name, types := range whole.PossibleTypes {
-		if !isFor(name) {
-			plain.PossibleTypes[name] = types
-		}
-	}
-	plain.PossibleTypes[query.Name] = []*ast.Definition{&query}
-	plain.Implements = map[string][]*ast.Definition{}
-	for name, types := range whole.Implements {
-		plain.Implements[name] = slices.DeleteFunc(slices.Clone(types), func(d *ast.Definition) bool { return isFor(d.Name) })
-	}
-	return &plain
-}
 
 // gqlgen calls these two for the fields _service and _entities, by the names of its plugin for federation, which is not used: it
 // would put a resolver for each type between a reference and its loader.

@@ -324,5 +324,5 @@ func (p *page) one() {
 		return
 	}
 	p.Article = &row{Article: p.data.Article, Page: p}
-	p.Title, p.About, p.Posting = p.data.Article.Title, p.about(p.data.Article), p.posting()
+	p.Title, p.About = p.data.Article.Title, p.about(p.data.Article)
 }

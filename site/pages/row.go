@@ -46,6 +46,11 @@ func (r row) groups() (groups []groupData) {
 	return groups
 }
 
+// GroupNames are the names of all groups of the article, with commas between them.
+func (r row) GroupNames() string {
+	return strings.Join(site.Collect(r.Article.Groups, func(g groupData) string { return g.Name }), ", ")
+}
+
 // FirstGroups are the groups that a row shows on wide screens.
 func (r row) FirstGroups() []groupData {
 	groups := r.groups()

@@ -46,7 +46,6 @@ type page struct {
 	Total    int    // articles in the list
 	More     string // path of the next part
 	Article  *row
-	Posting  *posting
 	Past     *pastHour
 	Without  string // what a page of the script has for browsers without one
 	Draft    *draft // what the form to post has; nil: the page has no form

@@ -3,12 +3,12 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
 	"math"
 	"regexp"
-	"strconv"
 )
 
 // WithDefaults returns the options with a name, a description and texts.
@@ -123,14 +123,11 @@ func parseColour(text string) (c colour, err error) {
 	if !hexColour.MatchString(text) {
 		return c, fmt.Errorf("%q is not a colour such as #17624a", text)
 	}
-	for i := range c {
-		n, err := strconv.ParseUint(text[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			return c, err
-		}
-		c[i] = float64(n)
+	rgb, err := hex.DecodeString(text[1:])
+	for i, part := range rgb {
+		c[i] = float64(part)
 	}
-	return c, nil
+	return c, err
 }
 
 // accentStyle returns the rules that replace the accent of style.css.

@@ -109,7 +109,7 @@ func Handler(o Options) http.Handler {
 		mux.Handle("GET /schema.graphqls", newFile("schema.graphqls", filePolicy, func() []byte { return o.Schema }))
 	}
 	if o.Explorer {
-		explorer := page("dist/graphiql/index.html", explorerPolicy)
+		explorer := newFile("dist/graphiql/index.html", explorerPolicy, func() []byte { return read("dist/graphiql/index.html") })
 		mux.Handle("GET /graphiql", explorer)
 		mux.Handle("GET /playground", http.RedirectHandler("/graphiql", http.StatusSeeOther)) // of other servers
 		mux.Handle("GET /graphiql/", folder("dist/graphiql", "/graphiql", explorer, o.Missing))
@@ -137,11 +137,6 @@ func SecondScript() string {
 		panic("dist has not one second script") // impossible: a test compares dist with its sources
 	}
 	return strings.TrimPrefix(names[0], "dist/site")
-}
-
-// page returns an embedded page.
-func page(name, policy string) *file {
-	return newFile(name, policy, func() []byte { return read(name) })
 }
 
 // folder serves the embedded files below name at prefix, and index at prefix itself. missing responds to other paths, but not
