@@ -95,26 +95,6 @@ func (r *Resolver) articleEdges(ctx context.Context, l lists.Listing, read walke
 	return edges, info, nil
 }
 
-// groupPage returns a page of a list of groups.
-func (r *Resolver) groupPage(ctx context.Context, l lists.GroupList, p site.PageRequest) (*GroupConnection, error) {
-	l.Looked = new(int)
-	edges, info, err := r.repo.Lists.Groups(ctx, l, p)
-	endpoint.Owe(ctx, *l.Looked/lookedPerPoint)
-	if err != nil {
-		return nil, err
-	}
-	c := &GroupConnection{list: l}
-	c.PageInfo, c.Edges = info, make([]*GroupEdge, len(edges))
-	groups := make([]*site.Group, len(edges))
-	for i, edge := range edges {
-		groups[i] = &edges[i].Group
-		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: groups[i]}
-	}
-	counted := l.Order == site.ByName && // by the number of articles it is there
-		(selected(ctx, "GroupConnection.nodes", "Group.articleCount") || selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount"))
-	return c, r.fillGroups(ctx, groups, counted)
-}
-
 // list returns a numbered page of a listing, without the articles of users whom the viewer has blocked.
 func (r *Resolver) list(ctx context.Context, l lists.Listing, page int32, size *int32) ([]*site.Article, error) {
 	ids, err := r.idsOn(ctx, l, page, size)
@@ -312,7 +292,21 @@ func (r *queryResolver) Groups(ctx context.Context, orderBy site.GroupOrder, pre
 	if site.Value(prefix) != "" && site.Value(contains) != "" {
 		return nil, site.Refuse(site.Invalid, "contains", "contains cannot be combined with prefix: give one of them")
 	}
-	return r.groupPage(ctx, lists.GroupList{Order: orderBy, Prefix: site.Value(prefix), Part: site.Value(contains)}, pageRequest(first, after, last, before))
+	c := &GroupConnection{list: lists.GroupList{Order: orderBy, Prefix: site.Value(prefix), Part: site.Value(contains), Looked: new(int)}}
+	edges, info, err := r.repo.Lists.Groups(ctx, c.list, pageRequest(first, after, last, before))
+	endpoint.Owe(ctx, *c.list.Looked/lookedPerPoint)
+	if err != nil {
+		return nil, err
+	}
+	c.PageInfo, c.Edges = info, make([]*GroupEdge, len(edges))
+	groups := make([]*site.Group, len(edges))
+	for i, edge := range edges {
+		groups[i] = &edges[i].Group
+		c.Edges[i] = &GroupEdge{Cursor: edge.Cursor, Node: groups[i]}
+	}
+	counted := orderBy == site.ByName && // by the number of articles it is there
+		(selected(ctx, "GroupConnection.nodes", "Group.articleCount") || selected(ctx, "GroupConnection.edges", "GroupEdge.node", "Group.articleCount"))
+	return c, r.fillGroups(ctx, groups, counted)
 }
 
 func (r *queryResolver) Group(ctx context.Context, name string) (*site.Group, error) {

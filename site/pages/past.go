@@ -57,12 +57,12 @@ func (p *page) fillPast(unchosen, all bool) {
 		}
 	}
 	if len(p.Rows) == 0 && unchosen {
-		p.moved = hourPath(p.Past.latest)
+		p.moved = hourPath(p.Past.Last)
 	}
 	if all || len(p.Rows) <= firstOfPast {
 		return
 	}
-	p.Rows, p.More = p.Rows[:firstOfPast], hourPath(p.Past.at)+"&all=1"
+	p.Rows, p.More = p.Rows[:firstOfPast], hourPath(p.Past.At)+"&all=1"
 	var whole struct {
 		Site, Viewer json.RawMessage
 		FrontPage    struct{ Edges []json.RawMessage }
@@ -73,27 +73,18 @@ func (p *page) fillPast(unchosen, all bool) {
 	})
 }
 
-// pastHour is the hour of a past front page, and the latest one.
-type pastHour struct{ at, latest time.Time }
+// pastHour is the hour of a past front page, and the last one that can be chosen.
+type pastHour struct{ At, Last time.Time }
 
 // Day is the day of the hour.
-func (h pastHour) Day() string { return h.at.Format(time.DateOnly) }
-
-// Clock is the time of the hour, such as 18:00.
-func (h pastHour) Clock() string { return h.at.Format("15:04") }
-
-// Hour is the hour of the day.
-func (h pastHour) Hour() int { return h.at.Hour() }
-
-// Today is the last day that can be chosen.
-func (h pastHour) Today() string { return h.latest.Format(time.DateOnly) }
+func (h pastHour) Day() string { return h.At.Format(time.DateOnly) }
 
 // Before is the path of the same hour a day before.
-func (h pastHour) Before() string { return hourPath(h.at.Add(-day)) }
+func (h pastHour) Before() string { return hourPath(h.At.Add(-day)) }
 
 // Next is the path of the same hour a day later, if that is not in the future.
 func (h pastHour) Next() string {
-	if next := h.at.Add(day); !next.After(h.latest) {
+	if next := h.At.Add(day); !next.After(h.Last) {
 		return hourPath(next)
 	}
 	return ""
@@ -101,10 +92,10 @@ func (h pastHour) Next() string {
 
 // Latest is the path of the front page of this hour, unless it is the page.
 func (h pastHour) Latest() string {
-	if h.at.Equal(h.latest) {
+	if h.At.Equal(h.Last) {
 		return ""
 	}
-	return hourPath(h.latest)
+	return hourPath(h.Last)
 }
 
 // hourPath is the path of the front page of an hour.

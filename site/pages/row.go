@@ -77,21 +77,11 @@ func (r row) Beside() (others []row) {
 	return others
 }
 
-// VotesAndAge says how many votes an article has, and how long ago it was posted.
-func (r row) VotesAndAge() string {
-	return r.Page.Site.Texts.Text("votesAndAge", "votes", r.Votes(), "time", r.Ago())
-}
-
 // Ago says how long ago the article was posted.
 func (r row) Ago() string { return r.Page.Site.Texts.Ago(r.Article.CreatedAt, r.Page.Now) }
 
 // Age is Ago without words, such as "3 h".
 func (r row) Age() string { return r.Page.Site.Texts.Age(r.Article.CreatedAt, r.Page.Now) }
-
-// Edited says how long ago the article was edited.
-func (r row) Edited() string {
-	return r.Page.Site.Texts.Text("edited", "time", r.Page.Site.Texts.Ago(*r.Article.EditedAt, r.Page.Now))
-}
 
 // Time formats a time as the API does.
 func (r row) Time(at time.Time) string { return at.UTC().Format(site.DateTime) }

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"net/url"
@@ -267,9 +266,6 @@ func (p *page) WindowTitle() string {
 	return p.Site.Texts.Text("titleOf", "title", p.Title, "site", p.Site.Name)
 }
 
-// PreviewTitle is the title in previews, which name the site beside it.
-func (p *page) PreviewTitle() string { return cmp.Or(p.Title, p.Site.Name) }
-
 // Canonical is the URL of the page; empty if there is no such page.
 func (p *page) Canonical() string {
 	switch {
@@ -321,9 +317,6 @@ func (p *page) SignsIn() bool { return p.Viewer() == "" && p.data.Site.SignIn ==
 // SignsOutByForm reports whether the visitor is known by a cookie.
 func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.SignIn == "SESSION" }
 
-// NoGroupWith says that no group has this in its name.
-func (p *page) NoGroupWith() string { return p.Site.Texts.Text("noGroupWith", "text", p.Name) }
-
 // FoundBySpelling is the query in the spelling that was found instead, with the path of its results; nothing if it is the same.
 func (p *page) FoundBySpelling() *tab {
 	if p.data.Search.Suggestion == nil {
@@ -340,9 +333,6 @@ func (p *page) Start() string {
 	}
 	return p.Path
 }
-
-// NothingFound says that no article matches the query.
-func (p *page) NothingFound() string { return p.Site.Texts.Text("nothingFound", "text", p.Name) }
 
 // Cursor is where the list begins, empty for its start.
 func (p *page) Cursor() string { return site.Value(p.After) }
@@ -382,7 +372,7 @@ func (p *page) Orders() []tab {
 // Spans are the links between the spans of the lists of top articles.
 func (p *page) Spans() (tabs []tab) {
 	for _, span := range spans {
-		t := tab{Path: p.spanPath(span), Text: p.T("spans." + span)}
+		t := tab{Path: p.SpanPath(span), Text: p.T("spans." + span)}
 		if span == p.Span {
 			t.Current = "page"
 		}
@@ -394,17 +384,14 @@ func (p *page) Spans() (tabs []tab) {
 // ranked reports whether the rows of the list have ranks: by score or by votes, not by time.
 func (p *page) ranked() bool { return p.Order == "SCORE" || p.Span != "" }
 
-// spanPath is the path of the top articles of a span, of the page's group or of the site.
-func (p *page) spanPath(span string) string {
+// SpanPath is the path of the top articles of a span, of the page's group or of the site.
+func (p *page) SpanPath(span string) string {
 	path := "/top/" + strings.ToLower(span)
 	if p.Kind == "group" {
 		path = p.GroupPath(p.Name) + path
 	}
 	return path
 }
-
-// AllTime is the path of the top articles of all time.
-func (p *page) AllTime() string { return p.spanPath("ALL") }
 
 // IsInteresting reports whether the page shows the group interesting.
 func (p *page) IsInteresting() bool {

@@ -37,20 +37,16 @@ func New(log *slog.Logger, build Build, names []string) *Metrics {
 	m.registry.MustRegister(m.operations.all...)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		constant("frontpage_build_info", "The program, by its labels. The value is 1.", 1, prometheus.Labels{
-			"version": build.Version, "commit": build.Commit, "go": build.Go, "layout": build.Layout,
-		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "frontpage_build_info", Help: "The program, by its labels. The value is 1.",
+			ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go": build.Go, "layout": build.Layout},
+		}, func() float64 { return 1 }),
 	)
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		Timeout: scrapeTimeout, EnableOpenMetrics: true,
 	})
 	return m
-}
-
-// constant returns a metric whose value never changes.
-func constant(name, help string, value float64, labels prometheus.Labels) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return value })
 }
 
 // Observer counts the operations of an endpoint.
