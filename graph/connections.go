@@ -97,7 +97,10 @@ func (r *Resolver) articleEdges(ctx context.Context, l lists.Listing, read walke
 
 // list returns a numbered page of a listing, without the articles of users whom the viewer has blocked.
 func (r *Resolver) list(ctx context.Context, l lists.Listing, page int32, size *int32) ([]*site.Article, error) {
-	ids, err := r.idsOn(ctx, l, page, size)
+	ids, err := endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]site.ArticleID, int, error) {
+		ids, err := r.repo.Lists.List(ctx, l, int(page), asInt(size))
+		return ids, 8 * cap(ids), err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -132,14 +132,6 @@ func optionalOf[T comparable](p *T) optional[T] {
 	return optional[T]{true, *p}
 }
 
-// idsOn returns the ids on a numbered page of a listing.
-func (r *Resolver) idsOn(ctx context.Context, l lists.Listing, page int32, size *int32) ([]site.ArticleID, error) {
-	return endpoint.Share(ctx, r.reads, pageKey{l, page, optionalOf(size)}, func(ctx context.Context) ([]site.ArticleID, int, error) {
-		ids, err := r.repo.Lists.List(ctx, l, int(page), asInt(size))
-		return ids, 8 * cap(ids), err
-	})
-}
-
 // walked is a page of a listing that was read by cursors.
 type walked struct {
 	edges []lists.Edge

@@ -98,7 +98,7 @@ func (s *SignIn) discover(ctx context.Context) (*provider, error) {
 		ids: found.Verifier(&oidc.Config{ClientID: s.o.ClientID, Now: s.o.Now}),
 		Config: oauth2.Config{
 			ClientID: s.o.ClientID, ClientSecret: s.o.ClientSecret, Endpoint: endpoint,
-			RedirectURL: s.o.PublicURL + callbackPath, Scopes: s.o.scopes(),
+			RedirectURL: s.o.PublicURL + callbackPath, Scopes: s.o.Scopes,
 		},
 	}
 	return p, nil

@@ -96,6 +96,9 @@ func New(ctx context.Context, o Options) (*SignIn, error) {
 		o.Now = time.Now
 	}
 	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
+	if !slices.Contains(o.Scopes, "openid") {
+		o.Scopes = append([]string{"openid"}, o.Scopes...)
+	}
 	o.Secure = o.Secure || strings.HasPrefix(o.PublicURL, "https:")
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -177,12 +180,4 @@ func (o Options) validate() error {
 		return errors.New("ValidName or Client is missing")
 	}
 	return nil
-}
-
-// scopes are what the provider is asked for.
-func (o Options) scopes() []string {
-	if slices.Contains(o.Scopes, "openid") {
-		return o.Scopes
-	}
-	return append([]string{"openid"}, o.Scopes...)
 }

@@ -93,15 +93,15 @@ func (p *page) ActsByForm() bool { return p.VotesByForm() && p.Viewer() != "" }
 // EditsTitle reports whether the visitor, who can edit the article, can change its title, too.
 func (r row) EditsTitle() bool {
 	seconds := r.Page.Now.Sub(r.Article.CreatedAt).Seconds()
-	return r.Page.Moderates() || seconds < float64(r.Page.data.Site.Rules.EditWindow+1)
+	return r.Page.Moderates() || seconds < float64(r.Page.Data.Site.Rules.EditWindow+1)
 }
 
 // Listed is the group or the user of the page; nil if it has none.
 func (p *page) Listed() *listed {
 	if p.Kind == "group" {
-		return p.data.Group
+		return p.Data.Group
 	}
-	return p.data.User
+	return p.Data.User
 }
 
 // Follows reports whether the visitor follows it.

@@ -36,7 +36,7 @@ func (s *server) card(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, p.Problem, p.status)
 		return
 	}
-	a := p.data.Article
+	a := p.Data.Article
 	if a == nil || a.DeletedAt != nil || !cards.Has(a.Title) {
 		http.NotFound(w, req)
 		return
@@ -83,8 +83,8 @@ func accent(setting string) color.RGBA {
 
 // Card is the URL of the picture in previews of an article, if it has one.
 func (p *page) Card() string {
-	if p.Article == nil || !cards.Has(p.data.Article.Title) {
+	if p.Article == nil || !cards.Has(p.Data.Article.Title) {
 		return ""
 	}
-	return p.Base + p.data.Article.Path() + "/card.png"
+	return p.Base + p.Data.Article.Path() + "/card.png"
 }

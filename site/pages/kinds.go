@@ -54,11 +54,11 @@ func (s *server) publicLog(req *http.Request) (*page, error) {
 		query: "PublicLog", variables: listVariables{After: after(req)}, canonical: "/log",
 		Kind: "log", Title: s.Site.Texts.Text("publicLog"), About: s.Site.Texts.Text("aboutPublicLog"), After: after(req),
 		fill: func(p *page) {
-			if p.data.PublicLog == nil {
+			if p.Data.PublicLog == nil {
 				p.Kind, p.Title, p.About, p.status = "missing", p.T("pageMissing"), "", http.StatusNotFound
 				return
 			}
-			p.More = p.further(p.data.PublicLog.PageInfo)
+			p.More = p.further(p.Data.PublicLog.PageInfo)
 		},
 	}, nil
 }
@@ -92,7 +92,7 @@ func after(req *http.Request) *string {
 func (s *server) front(order, path string) func(*http.Request) (*page, error) {
 	p := page{
 		query: "Articles", canonical: path, Kind: "front", Order: order, Feeds: path, About: s.Site.About,
-		fill: func(p *page) { p.list(p.data.Articles) },
+		fill: func(p *page) { p.list(p.Data.Articles) },
 	}
 	if path == "" {
 		p.canonical = "/"
@@ -115,7 +115,7 @@ func (s *server) group(order, more string) func(*http.Request) (*page, error) {
 		return &page{
 			query: "GroupArticles", variables: listVariables{Name: shown, Order: order, After: after(req)}, canonical: path,
 			Kind: "group", Order: order, Name: shown, Title: shown, Feeds: path, After: after(req),
-			fill: func(p *page) { p.named(p.data.Group) },
+			fill: func(p *page) { p.named(p.Data.Group) },
 		}, err
 	}
 }
@@ -127,7 +127,7 @@ func (s *server) user(req *http.Request) (*page, error) {
 	return &page{
 		query: "UserArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: path,
 		Kind: "user", Name: shown, Title: shown, Feeds: path, After: after(req),
-		fill: func(p *page) { p.named(p.data.User) },
+		fill: func(p *page) { p.named(p.Data.User) },
 	}, err
 }
 
@@ -137,7 +137,7 @@ func (s *server) host(req *http.Request) (*page, error) {
 	return &page{
 		query: "HostArticles", variables: listVariables{Name: shown, After: after(req)}, canonical: "/from/" + feeds.Segment(string(name)), later: true,
 		Kind: "host", Name: shown, Title: shown, After: after(req),
-		fill: func(p *page) { p.named(p.data.Host) },
+		fill: func(p *page) { p.named(p.Data.Host) },
 	}, err
 }
 
@@ -154,7 +154,7 @@ func (s *server) top(req *http.Request) (*page, error) {
 	return &page{
 		query: "Top", variables: listVariables{Span: span, After: after(req)}, canonical: "/top/" + path, later: true,
 		Kind: "top", Span: span, Title: title, About: title, After: after(req),
-		fill: func(p *page) { p.list(p.data.Ranking) },
+		fill: func(p *page) { p.list(p.Data.Ranking) },
 	}, nil
 }
 
@@ -168,10 +168,10 @@ func (s *server) groupTop(req *http.Request) (*page, error) {
 	p.query, p.variables, p.later = "GroupTop", listVariables{Name: p.Name, Span: top.Span, After: p.After}, true
 	p.Span, p.Feeds = top.Span, "/g/"+feeds.Segment(p.Name)
 	p.fill = func(p *page) {
-		if p.data.Group != nil {
-			p.data.Group.Articles = p.data.Group.Ranking
+		if p.Data.Group != nil {
+			p.Data.Group.Articles = p.Data.Group.Ranking
 		}
-		p.named(p.data.Group)
+		p.named(p.Data.Group)
 	}
 	return p, err
 }
@@ -181,7 +181,7 @@ func (s *server) groups(req *http.Request) (*page, error) {
 	return &page{
 		query: "Groups", variables: groupsVariables{contains, after(req)}, canonical: "/groups", later: true,
 		Kind: "groups", Name: contains, Title: s.Site.Texts.Text("groups"), About: s.Site.Texts.Text("aboutGroupList"), After: after(req),
-		fill: func(p *page) { p.More = p.further(p.data.Groups.PageInfo) },
+		fill: func(p *page) { p.More = p.further(p.Data.Groups.PageInfo) },
 	}, nil
 }
 
@@ -194,7 +194,7 @@ func (s *server) search(req *http.Request) (*page, error) {
 	if p.Name != "" {
 		p.After = after(req)
 		p.query, p.variables = "Search", listVariables{Text: p.Name, After: p.After}
-		p.fill = func(p *page) { p.list(&p.data.Search.connection) }
+		p.fill = func(p *page) { p.list(&p.Data.Search.connection) }
 	}
 	return p, nil
 }
@@ -248,7 +248,7 @@ func scriptPage(path, title, about string) *page {
 func (s *server) lab(*http.Request) (*page, error) {
 	p := scriptPage("/lab", s.Site.Texts.Text("lab"), s.Site.Texts.Text("aboutLab"))
 	p.query, p.variables, p.Without = "Top", listVariables{Span: "WEEK"}, "lab"
-	p.fill = func(p *page) { p.list(p.data.Ranking) }
+	p.fill = func(p *page) { p.list(p.Data.Ranking) }
 	return p, nil
 }
 
@@ -319,10 +319,10 @@ func (p *page) named(l *listed) {
 
 // one sets what the page of an article shows.
 func (p *page) one() {
-	if p.data.Article == nil || p.data.Article.DeletedAt != nil {
+	if p.Data.Article == nil || p.Data.Article.DeletedAt != nil {
 		p.Title = p.T("articleMissing")
 		return
 	}
-	p.Article = &row{Article: p.data.Article, Page: p}
-	p.Title, p.About = p.data.Article.Title, p.about(p.data.Article)
+	p.Article = &row{Article: p.Data.Article, Page: p}
+	p.Title, p.About = p.Data.Article.Title, p.about(p.Data.Article)
 }

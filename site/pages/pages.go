@@ -167,14 +167,14 @@ func (s *server) ask(w http.ResponseWriter, req *http.Request, p *page) []byte {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(answer.Data, &p.data)
+		err = json.Unmarshal(answer.Data, &p.Data)
 	}
 	if err != nil {
 		s.Log.ErrorContext(req.Context(), "page", "err", err)
 		p.fail(http.StatusInternalServerError, p.T("wentWrong"))
 		return nil
 	}
-	a := p.data.Article
+	a := p.Data.Article
 	p.Answer = &embedded{Request: s.api.request(p.query, p.variables), Data: answer.Data, Later: p.later}
 	p.fill(p)
 	if p.article != 0 && (a == nil || a.DeletedAt != nil) {
@@ -192,7 +192,7 @@ func (s *server) missing(ctx context.Context, p *page) {
 		if *article.DeletedBy == article.Poster.Name {
 			by = "deletedByPoster"
 		}
-		p.Restores = p.ActsByForm() && p.data.Article != nil && (p.Moderates() || by == "deletedByPoster")
+		p.Restores = p.ActsByForm() && p.Data.Article != nil && (p.Moderates() || by == "deletedByPoster")
 		p.status, p.Title, p.Gone = http.StatusGone, p.T("articleDeleted"), s.Site.Texts.Text(by, "date", article.DeletedAt.Format(time.DateOnly))
 		p.Answer.Gone = p.Gone
 	case errors.As(err, new(site.Refusal)):
@@ -304,5 +304,5 @@ func (s *server) setHeader(header http.Header) {
 // anonymous reports whether all visitors who are not signed in get the same page. Where a proxy signs visitors in, a
 // cache before it does not know who they are.
 func (p *page) anonymous() bool {
-	return p.data.Viewer == nil && p.data.Site.SignIn != "PROXY"
+	return p.Data.Viewer == nil && p.Data.Site.SignIn != "PROXY"
 }

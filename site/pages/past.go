@@ -51,8 +51,8 @@ func (s *server) past(req *http.Request) (*page, error) {
 // fillPast sets the rows of a past hour: the first ones, unless all are asked for. An hour that was not chosen and has no page,
 // such as on a site that was imported since then, leads to the latest one.
 func (p *page) fillPast(unchosen, all bool) {
-	if p.data.FrontPage != nil {
-		for _, edge := range p.data.FrontPage.Edges {
+	if p.Data.FrontPage != nil {
+		for _, edge := range p.Data.FrontPage.Edges {
 			p.Rows = append(p.Rows, row{Article: edge.Node, Page: p, Rank: edge.Rank})
 		}
 	}

@@ -22,11 +22,10 @@ type page struct {
 	canonical string         // path
 	later     bool           // whether it is a page of the second script
 	private   bool           // whether search engines are asked not to list it
-	data      data
-	status    int    // if not 200
-	moved     string // path of the page that is shown instead
-	also      []byte // what the page shows besides the answer: it is shared only with the same
-	charged   bool   // whether the cost of its query includes the page's
+	status    int            // if not 200
+	moved     string         // path of the page that is shown instead
+	also      []byte         // what the page shows besides the answer: it is shared only with the same
+	charged   bool           // whether the cost of its query includes the page's
 
 	Site     web.Options
 	Base     string // URL of the site, without a final slash
@@ -53,6 +52,7 @@ type page struct {
 	Denials  []denial
 	Restores bool   // whether the visitor may restore it
 	Problem  string // why its content cannot be shown
+	Data     data
 	Answer   *embedded
 
 	Next, Link string // where a visitor goes on after a form that was refused, and the text of the link
@@ -255,9 +255,6 @@ func (p *page) Count(key string, n int) string { return p.Site.Texts.Count(key, 
 // Pieces splits a text of the site at the names in braces.
 func (p *page) Pieces(key string) []piece { return pieces(p.T(key)) }
 
-// Data is the data of the answer.
-func (p *page) Data() *data { return &p.data }
-
 // WindowTitle is the title of the window.
 func (p *page) WindowTitle() string {
 	if p.Title == "" {
@@ -297,32 +294,32 @@ func (p *page) Picture() string {
 
 // Viewer is the name of the visitor, empty if anonymous.
 func (p *page) Viewer() string {
-	if p.data.Viewer == nil {
+	if p.Data.Viewer == nil {
 		return ""
 	}
-	return p.data.Viewer.Name
+	return p.Data.Viewer.Name
 }
 
 // Moderates reports whether the visitor is a moderator.
-func (p *page) Moderates() bool { return p.data.Viewer != nil && p.data.Viewer.IsModerator }
+func (p *page) Moderates() bool { return p.Data.Viewer != nil && p.Data.Viewer.IsModerator }
 
 // VotesByForm reports whether the server knows from a request who votes: the page then has a form for votes.
 func (p *page) VotesByForm() bool {
-	return p.data.Site.SignIn == "SESSION" || p.data.Site.SignIn == "PROXY"
+	return p.Data.Site.SignIn == "SESSION" || p.Data.Site.SignIn == "PROXY"
 }
 
 // SignsIn reports whether a visitor who is not signed in can do so without the script.
-func (p *page) SignsIn() bool { return p.Viewer() == "" && p.data.Site.SignIn == "SESSION" }
+func (p *page) SignsIn() bool { return p.Viewer() == "" && p.Data.Site.SignIn == "SESSION" }
 
 // SignsOutByForm reports whether the visitor is known by a cookie.
-func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.data.Site.SignIn == "SESSION" }
+func (p *page) SignsOutByForm() bool { return p.Viewer() != "" && p.Data.Site.SignIn == "SESSION" }
 
 // FoundBySpelling is the query in the spelling that was found instead, with the path of its results; nothing if it is the same.
 func (p *page) FoundBySpelling() *tab {
-	if p.data.Search.Suggestion == nil {
+	if p.Data.Search.Suggestion == nil {
 		return nil
 	}
-	text := *p.data.Search.Suggestion
+	text := *p.Data.Search.Suggestion
 	return &tab{Path: "/search?" + url.Values{"q": {text}}.Encode(), Text: text}
 }
 
@@ -400,7 +397,7 @@ func (p *page) IsInteresting() bool {
 
 // Rule says how votes change the rank.
 func (p *page) Rule() string {
-	rules := p.data.Site.Rules
+	rules := p.Data.Site.Rules
 	minutes := p.Site.Texts.Decimal(math.Round(rules.VoteScore/6) / 10)
 	switch rules.Ranking {
 	case "HALF_LIFE":

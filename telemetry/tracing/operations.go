@@ -82,38 +82,29 @@ func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		if !trace.SpanFromContext(ctx).IsRecording() {
-			return next(ctx, command)
-		}
-		ctx, span := h.start(ctx, strings.ToUpper(command.Name()), 1)
-		err := next(ctx, command)
-		end(span, err)
-		return err
+		return h.trace(ctx, command.Name(), 1, func(ctx context.Context) error { return next(ctx, command) })
 	}
 }
 
 // ProcessPipelineHook implements redis.Hook.
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		if !trace.SpanFromContext(ctx).IsRecording() {
-			return next(ctx, commands)
-		}
-		ctx, span := h.start(ctx, "PIPELINE", len(commands))
-		err := next(ctx, commands)
-		end(span, err)
-		return err
+		return h.trace(ctx, "pipeline", len(commands), func(ctx context.Context) error { return next(ctx, commands) })
 	}
 }
 
-func (h redisHook) start(ctx context.Context, name string, commands int) (context.Context, trace.Span) {
-	return h.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+// trace makes a span of a round trip, unless the operation is not recorded. The text of an error may have a key or an address.
+func (h redisHook) trace(ctx context.Context, name string, commands int, do func(context.Context) error) error {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return do(ctx)
+	}
+	name = strings.ToUpper(name)
+	ctx, span := h.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name), attribute.Int("db.operation.batch.size", commands)))
-}
-
-// end ends the span of a round trip. The text of an error may have a key or an address.
-func end(span trace.Span, err error) {
+	defer span.End()
+	err := do(ctx)
 	if err != nil && !errors.Is(err, redis.Nil) {
 		span.SetStatus(codes.Error, "")
 	}
-	span.End()
+	return err
 }
