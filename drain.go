@@ -33,7 +33,7 @@ type gate struct {
 
 	step     atomic.Pointer[string]     // what the start is doing
 	site     atomic.Pointer[servedSite] // nil until the store is loaded
-	stopping atomic.Bool
+	stopping atomic.Bool                // /readyz is unready, and clients are asked to close their connections after the next response
 }
 
 // servedSite is what is served once the store is loaded.
@@ -59,9 +59,6 @@ func (g *gate) open(handler, api http.Handler, repo *redisrepo.Repo) {
 	g.site.Store(&servedSite{handler, api, repo})
 }
 
-// stop makes /readyz unready, and asks clients to close their connections after the next response.
-func (g *gate) stop() { g.stopping.Store(true) }
-
 // ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if g.stopping.Load() {
@@ -85,14 +82,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// What /readyz says once the store is loaded.
-const (
-	isReady      = "ready"
-	isReadOnly   = "ready for reads: the store refuses writes"
-	storeLoading = "the store is loading its data"
-	storeAway    = "the store does not reply"
-)
-
 // ready reports whether this process should get requests, and why not.
 func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	site := g.site.Load()
@@ -110,19 +99,19 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 	if req.Context().Err() != nil {
 		return // the client did not wait
 	}
-	state := storeAway
+	state, serves := "the store does not reply", false
 	switch {
 	case err == nil:
-		state = isReady
+		state, serves = "ready", true
 	case errors.Is(err, failover.ErrReadOnly):
-		state = isReadOnly
+		state, serves = "ready for reads: the store refuses writes", true
 	case strings.Contains(err.Error(), "LOADING "):
-		state = storeLoading
+		state = "the store is loading its data"
 	}
 	if err != nil {
 		g.log.WarnContext(ctx, state, "err", err) // a line of an outage
 	}
-	if state == isReady || state == isReadOnly { // with another status, reading would stop as well
+	if serves { // with another status, reading would stop as well
 		fmt.Fprintln(w, state)
 		if search := site.repo.Search.Problem(); search != "" {
 			fmt.Fprintln(w, search)
@@ -136,7 +125,7 @@ func (g *gate) ready(w http.ResponseWriter, req *http.Request) {
 // elsewhere. Then the listener is closed, and streams are ended one after another. Last, what runs may finish; what
 // takes longer than any request may is cut off, which is not an error.
 func (g *gate) shutdown(ctx context.Context, server *http.Server, api *endpoint.Handler, s *settings.Settings) error {
-	g.stop()
+	g.stopping.Store(true)
 	if s.ShutdownDelay > 0 {
 		g.log.Info("stopping: /readyz responds with 503, and requests are served for a while", "shutdown_delay", s.ShutdownDelay)
 		<-time.After(s.ShutdownDelay) // a second signal ends the process

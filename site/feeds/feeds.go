@@ -149,7 +149,7 @@ func (s *server) feed(listOf func(*http.Request) (list, error), f format) http.H
 			http.Error(w, "404 "+err.Error(), http.StatusNotFound)
 			return
 		}
-		base := s.base(req)
+		base := Address(s.PublicURL, req)
 		known := knownOf(req.Header.Values("If-None-Match"))
 		s.serve(w, req, f.mediaType, maxAge, perArticle*s.PageSize, func(ctx context.Context) ([]byte, string, error) {
 			articles, err := s.repo.Lists.FirstArticles(ctx, l.listing, s.PageSize, known)
@@ -171,7 +171,7 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, mediaType strin
 	defer cancel()
 	var result made
 	var failed error
-	wait, err := s.Work(req.WithContext(ctx), points, func() { result, failed = s.make(ctx, s.base(req)+req.URL.EscapedPath(), read) })
+	wait, err := s.Work(req.WithContext(ctx), points, func() { result, failed = s.make(ctx, Address(s.PublicURL, req)+req.URL.EscapedPath(), read) })
 	switch err = errors.Join(err, failed, result.err); {
 	case err != nil:
 		s.fail(w, req, err)
@@ -228,9 +228,6 @@ func (s *server) fail(w http.ResponseWriter, req *http.Request, err error) {
 	}
 }
 
-// base is the URL of the site without a final slash.
-func (s *server) base(req *http.Request) string { return Address(s.PublicURL, req) }
-
 // Address returns the URL of the site without a final slash: publicURL or, if that is empty, the address of a request.
 func Address(publicURL string, req *http.Request) string {
 	if publicURL != "" {
@@ -273,5 +270,5 @@ func knownOf(tags []string) (ids []site.ArticleID) {
 func (s *server) robots(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	fmt.Fprintf(w, "User-agent: *\nDisallow: /graphiql\nSitemap: %s/sitemap.xml\n", s.base(req))
+	fmt.Fprintf(w, "User-agent: *\nDisallow: /graphiql\nSitemap: %s/sitemap.xml\n", Address(s.PublicURL, req))
 }

@@ -71,7 +71,7 @@ func pathsOf[T any](prefix string, pages []T, segment func(T) string) (paths []s
 
 // sitemap serves the list of the parts.
 func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
-	base := s.base(req)
+	base := Address(s.PublicURL, req)
 	s.serve(w, req, "application/xml", maxSitemapAge, perName, func(ctx context.Context) ([]byte, string, error) {
 		index := sitemapIndex{Parts: []sitemapURL{{base + "/sitemap/pages.xml"}}}
 		for _, p := range s.parts() {
@@ -89,7 +89,7 @@ func (s *server) sitemap(w http.ResponseWriter, req *http.Request) {
 
 // sitemapPart serves the lists of the site, or some of the articles and users, or of the groups. There is no empty file.
 func (s *server) sitemapPart(w http.ResponseWriter, req *http.Request) {
-	base := s.base(req)
+	base := Address(s.PublicURL, req)
 	p, number, err := s.partOf(req.PathValue("part"))
 	if err != nil {
 		s.fail(w, req, err)
