@@ -13,14 +13,19 @@ import (
 // ModerationAction is an entry of the moderation log as an action on an article, a user, a host or a group.
 type ModerationAction struct{ events.ModerationEntry }
 
-// The moderation log, its entries as actions, and the public log.
 type (
+	// ModerationConnection is a page of the moderation log.
 	ModerationConnection = Connection[*events.ModerationEntry, *ModerationEdge]
-	ModerationEdge       = Edge[*events.ModerationEntry]
-	ActionConnection     = Connection[*ModerationAction, *ActionEdge]
-	ActionEdge           = Edge[*ModerationAction]
-	PublicLogConnection  = Connection[*PublicLogEntry, *PublicLogEdge]
-	PublicLogEdge        = Edge[*PublicLogEntry]
+	// ModerationEdge is an entry and its position in the log.
+	ModerationEdge = Edge[*events.ModerationEntry]
+	// ActionConnection is a page of the actions.
+	ActionConnection = Connection[*ModerationAction, *ActionEdge]
+	// ActionEdge is an action and its position in the list.
+	ActionEdge = Edge[*ModerationAction]
+	// PublicLogConnection is a page of the public log.
+	PublicLogConnection = Connection[*PublicLogEntry, *PublicLogEdge]
+	// PublicLogEdge is an entry of the public log and its position.
+	PublicLogEdge = Edge[*PublicLogEntry]
 )
 
 func (r *queryResolver) ModerationActions(ctx context.Context, target *string, first *int32, after *string) (*ActionConnection, error) {

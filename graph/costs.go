@@ -222,8 +222,9 @@ func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
 }
 
 func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*ArticlePayload, error) {
-	payload, err := new(ArticlePayload), error(nil)
-	if payload.Article, err = r.repeatedPost(ctx, input); payload.Article != nil || err != nil {
+	repeated, err := r.repeatedPost(ctx, input)
+	payload := &ArticlePayload{Article: repeated}
+	if repeated != nil || err != nil {
 		payload.UserErrors, err = userErrors(err)
 		return payload, err
 	}

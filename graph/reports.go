@@ -79,10 +79,11 @@ func (c *ReportConnection) Nodes() []*reports.Report {
 	return site.Collect(c.Edges, func(e *reports.ReportEdge) *reports.Report { return e.Node })
 }
 
-// A list of the articles with open reports.
 type (
+	// FlaggedConnection is a page of the articles with open reports.
 	FlaggedConnection = Connection[*reports.Item, *FlaggedEdge]
-	FlaggedEdge       = Edge[*reports.Item]
+	// FlaggedEdge is an article with open reports and its position in the list.
+	FlaggedEdge = Edge[*reports.Item]
 )
 
 // openReports is how many open reports of an article are returned by default.
