@@ -2,11 +2,13 @@ package graph
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/graph-gophers/dataloader/v7"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"frontpage/redisrepo/site"
@@ -20,11 +22,13 @@ func (r *Resolver) withLoader(ctx context.Context, next graphql.ResponseHandler)
 	return next(&loader{Context: ctx, resolver: r})
 }
 
-// loader loads the articles of one response.
+// loader loads the articles of one response. A key of the dataloader is a whole list of ids, which are all known at once: a key
+// for each article would cost three allocations.
 type loader struct {
 	context.Context // of the response
 	resolver        *Resolver
-	roots           sync.Once
+	roots, once     sync.Once
+	lists           *dataloader.Loader[idList, batch] // made at its first use: mutations need none
 
 	ranking sync.Mutex // held while a ranking is read
 
@@ -46,31 +50,74 @@ type loaded struct {
 	err     error
 }
 
-// load loads articles, in one round trip those that were not loaded before. Both results have one element for each id.
-func load(ctx context.Context, ids ...site.ArticleID) (articles []*site.Article, errs []error) {
-	l := ctx.Value(loaderKey{}).(*loader)
+// idList is a list of ids, 8 bytes each.
+type idList string
+
+func listOf(ids []site.ArticleID) idList {
+	list := make([]byte, 0, 8*len(ids))
+	for _, id := range ids {
+		list = binary.BigEndian.AppendUint64(list, uint64(id)) // #nosec G115 -- ids are positive
+	}
+	return idList(list)
+}
+
+func (l idList) ids() []site.ArticleID {
+	ids := make([]site.ArticleID, len(l)/8)
+	for i := range ids {
+		ids[i] = site.ArticleID(binary.BigEndian.Uint64([]byte(l[8*i : 8*i+8]))) // #nosec G115 -- made of ids
+	}
+	return ids
+}
+
+// fetch reads lists of articles, each in one round trip.
+func (l *loader) fetch(ctx context.Context, lists []idList) []*dataloader.Result[batch] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return site.Collect(lists, func(list idList) *dataloader.Result[batch] {
+		return &dataloader.Result[batch]{Data: l.fetchList(ctx, list.ids())}
+	})
+}
+
+// fetchList reads those articles of a list that were not read before.
+func (l *loader) fetchList(ctx context.Context, ids []site.ArticleID) batch {
 	missing := make([]site.ArticleID, 0, len(ids))
 	for _, id := range ids {
 		if _, known := l.read[id]; !known && !slices.Contains(missing, id) {
 			missing = append(missing, id)
 		}
 	}
+	var b batch
+	if len(missing) > 0 {
+		b.articles, b.errs = l.resolver.articlesByID(ctx, missing)
+	}
 	if l.read == nil {
 		l.read = make(map[site.ArticleID]loaded, len(missing))
 	}
-	if len(missing) > 0 {
-		articles, errs = l.resolver.articlesByID(ctx, missing)
-	}
 	for i, id := range missing {
-		l.read[id] = loaded{articles[i], errs[i]}
+		l.read[id] = loaded{b.articles[i], b.errs[i]}
 	}
-	articles, errs = make([]*site.Article, len(ids)), make([]error, len(ids))
+	if len(missing) == len(ids) && len(ids) > 0 {
+		return b
+	}
+	b = batch{make([]*site.Article, len(ids)), make([]error, len(ids))}
 	for i, id := range ids {
-		articles[i], errs[i] = l.read[id].article, l.read[id].err
+		b.articles[i], b.errs[i] = l.read[id].article, l.read[id].err
 	}
-	return articles, errs
+	return b
+}
+
+// load loads articles. Both results have one element for each id; errs must not be modified.
+func load(ctx context.Context, ids ...site.ArticleID) (articles []*site.Article, errs []error) {
+	l := ctx.Value(loaderKey{}).(*loader)
+	l.once.Do(func() {
+		l.lists = dataloader.NewBatchedLoader(l.fetch, dataloader.WithInputCapacity[idList, batch](1),
+			dataloader.WithBatchCapacity[idList, batch](1)) // a list leaves at once
+	})
+	b, err := l.lists.Load(ctx, listOf(ids))()
+	if err != nil { // reading panicked
+		return make([]*site.Article, len(ids)), slices.Repeat([]error{err}, len(ids))
+	}
+	return slices.Clone(b.articles), b.errs
 }
 
 // loadRoots loads the articles of all fields article and node at the root of a query in one batch, when the first of them
