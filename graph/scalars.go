@@ -59,7 +59,30 @@ func UnmarshalURL(v any) (string, error) {
 
 // AppendDateTime appends a time in UTC with milliseconds, in three digits.
 func AppendDateTime(to []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(to, `"`+site.DateTime+`"`)
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(to, `"`+site.DateTime+`"`)
+	}
+	hour, minute, second := t.Clock()
+	// By digits, since AppendFormat reads its layout again for each time of a page.
+	to = appendDigits(append(to, '"'), year/100, year%100)
+	to = appendDigits(append(to, '-'), int(month))
+	to = appendDigits(append(to, '-'), day)
+	to = appendDigits(append(to, 'T'), hour)
+	to = appendDigits(append(to, ':'), minute)
+	to = appendDigits(append(to, ':'), second)
+	milliseconds := t.Nanosecond() / int(time.Millisecond)
+	to = append(to, '.', '0'+byte(milliseconds/100)) // #nosec G115 -- one digit
+	return append(appendDigits(to, milliseconds%100), 'Z', '"')
+}
+
+// appendDigits appends numbers of two digits.
+func appendDigits(to []byte, numbers ...int) []byte {
+	for _, n := range numbers {
+		to = append(to, '0'+byte(n/10), '0'+byte(n%10)) // #nosec G115 -- below 100
+	}
+	return to
 }
 
 // MarshalDateTime writes a time in UTC with milliseconds, in three digits.
