@@ -83,7 +83,7 @@ func (r *queryResolver) ViewerBlocks(ctx context.Context, first *int32, after *s
 	return site.Collect(names[:min(most, len(names))], func(name site.UserName) *site.User { return &site.User{Name: name} }), err
 }
 
-func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*site.User, error) {
+func (r *denialResolver) User(_ context.Context, objs []*denials.Denial) ([]*site.User, error) {
 	return site.Collect(objs, func(d *denials.Denial) *site.User {
 		if d.User == "" {
 			return nil
@@ -92,7 +92,7 @@ func (r *denialResolver) User(ctx context.Context, objs []*denials.Denial) ([]*s
 	}), nil
 }
 
-func (r *denialResolver) Host(ctx context.Context, objs []*denials.Denial) ([]*site.Host, error) {
+func (r *denialResolver) Host(_ context.Context, objs []*denials.Denial) ([]*site.Host, error) {
 	return site.Collect(objs, func(d *denials.Denial) *site.Host {
 		if d.Host == "" {
 			return nil
@@ -111,7 +111,7 @@ func (r *denialResolver) By(ctx context.Context, objs []*denials.Denial) ([]*sit
 	}), nil
 }
 
-func (r *deniedErrorResolver) Redress(ctx context.Context, obj *DeniedError) (*string, error) {
+func (r *deniedErrorResolver) Redress(_ context.Context, _ *DeniedError) (*string, error) {
 	return r.site.Contact, nil
 }
 

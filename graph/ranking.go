@@ -92,7 +92,7 @@ func (r *articleResolver) Ranks(ctx context.Context, objs []*site.Article, hours
 	return site.Collect(objs, func(a *site.Article) []*rankings.RankAt { return found.Of(a.ID) }), nil
 }
 
-func (r *articleResolver) RankedBy(ctx context.Context, objs []*site.Article) ([]*RankedBy, error) {
+func (r *articleResolver) RankedBy(_ context.Context, objs []*site.Article) ([]*RankedBy, error) {
 	return site.Collect(objs, func(a *site.Article) *RankedBy {
 		return &RankedBy{Formula: r.repo.Store.Rules.Ranking, PostedAt: a.CreatedAt, VotesWorth: r.repo.Store.Rules.Worth(float64(a.Votes))}
 	}), nil

@@ -217,7 +217,7 @@ func (r *flaggedChangeResolver) Item(ctx context.Context, objs []*events.EventEd
 	return r.repo.Reports.Items(ctx, site.Collect(objs, func(e *events.EventEdge) site.ArticleID { return e.Node.Article }))
 }
 
-func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, obj *FlaggedConnection) (int32, error) {
+func (r *flaggedConnectionResolver) TotalCount(ctx context.Context, _ *FlaggedConnection) (int32, error) {
 	return asCount(r.repo.Reports.QueueLength(ctx))
 }
 

@@ -88,11 +88,11 @@ func (r *Resolver) VoidedVote() VoidedVoteResolver             { return &voidedV
 func (r *Resolver) VoteRing() VoteRingResolver                 { return &voteRingResolver{r} }
 func (r *Resolver) Webhook() WebhookResolver                   { return &webhookResolver{r} }
 
-func (r *queryResolver) Site(ctx context.Context) (*Site, error) {
+func (r *queryResolver) Site(_ context.Context) (*Site, error) {
 	return r.site, nil
 }
 
-func (r *queryResolver) User(ctx context.Context, name string) (*site.User, error) {
+func (r *queryResolver) User(_ context.Context, name string) (*site.User, error) {
 	parsed, err := site.ParseUserName(name)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *queryResolver) User(ctx context.Context, name string) (*site.User, erro
 	return &site.User{Name: parsed}, nil
 }
 
-func (r *queryResolver) Host(ctx context.Context, name string) (*site.Host, error) {
+func (r *queryResolver) Host(_ context.Context, name string) (*site.Host, error) {
 	parsed, err := site.ParseHostName(name)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (r *eventResolver) Article(ctx context.Context, objs []*events.Event) ([]*s
 	return r.loadAll(ctx, site.Collect(objs, func(e *events.Event) site.ArticleID { return e.Article }))
 }
 
-func (r *eventResolver) Removal(ctx context.Context, objs []*events.Event) ([]*Removal, error) {
+func (r *eventResolver) Removal(_ context.Context, objs []*events.Event) ([]*Removal, error) {
 	return site.Collect(objs, func(e *events.Event) *Removal {
 		if e.Why == nil {
 			return nil

@@ -74,7 +74,7 @@ func (r *queryResolver) VoteRings(ctx context.Context, days int32, first *int32)
 	}
 }
 
-func (r *voteRingResolver) Users(ctx context.Context, ring *rings.Ring, first int32) ([]*site.User, error) {
+func (r *voteRingResolver) Users(_ context.Context, ring *rings.Ring, first int32) ([]*site.User, error) {
 	if err := checkSize(first); err != nil {
 		return nil, err
 	}

@@ -82,10 +82,10 @@ func (r *mutationResolver) RemoveWebhook(ctx context.Context, input RemoveWebhoo
 	})
 }
 
-func (r *webhookResolver) Paused(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+func (r *webhookResolver) Paused(_ context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
 	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Paused) }), nil
 }
 
-func (r *webhookResolver) LastError(ctx context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
+func (r *webhookResolver) LastError(_ context.Context, objs []*webhooks.Endpoint) ([]*string, error) {
 	return site.Collect(objs, func(e *webhooks.Endpoint) *string { return site.Optional(e.Error) }), nil
 }
