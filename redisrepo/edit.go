@@ -62,7 +62,7 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		reserved, change.may = nil, by.Moderator
 		if change.regroups {
-			reserved = slices.DeleteFunc(differing(site.GroupNames(e.groups), change.groups), func(name site.GroupName) bool { return r.Store.Rules.Family(name) == "" })
+			reserved = r.Store.Rules.Reserved(differing(site.GroupNames(e.groups), change.groups))
 		}
 		change.logged = len(reserved) > 0
 		change.refused = change.logged && !by.Moderator && !by.Service
@@ -195,14 +195,8 @@ func (e Edit) check() (editChange, error) {
 		refusals = append(refusals, broken...)
 	}
 	if c.regroups = e.Groups != nil; c.regroups {
-		groups, err := site.ParseGroups("groups", e.Groups)
-		if errors.As(err, &broken) {
-			refusals = append(refusals, broken...)
-		} else if len(groups) > site.MaxGroups {
-			refusals = append(refusals, site.TooManyGroups("groups", len(groups))...)
-		}
-		slices.Sort(groups)
-		c.groups = groups
+		c.groups, broken = site.CheckGroups(e.Groups)
+		refusals = append(refusals, broken...)
 	}
 	if e.IfRevision != nil {
 		c.ifRevision = strconv.FormatInt(*e.IfRevision, 10)
@@ -262,23 +256,12 @@ func versionNumbers(last, n int64) []string {
 
 // newestFirst returns the versions of a history, the newest first and most at most.
 func newestFirst(history map[string]string, most int) (texts []string) {
-	numbers := NumbersOf(history)
+	numbers := site.VersionNumbers(history)
 	slices.Reverse(numbers)
 	for _, n := range numbers[:min(len(numbers), most)] {
 		texts = append(texts, history[strconv.FormatInt(n, 10)])
 	}
 	return texts
-}
-
-// NumbersOf returns the numbers of the edits whose replaced versions a history has, the oldest first.
-func NumbersOf(history map[string]string) (numbers []int64) {
-	for field := range history {
-		if n, err := strconv.ParseInt(field, 10, 64); err == nil {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers
 }
 
 // present returns the texts of a reply, without those that were dropped since the article was read.

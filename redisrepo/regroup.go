@@ -2,7 +2,6 @@ package redisrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,7 +40,8 @@ func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor,
 	if refusals = append(refusals, r.Store.Rules.CheckFamilies("add", add)...); len(refusals) > 0 {
 		return nil, refusals
 	}
-	tooMany := 0
+	tooMany, named := 0, slices.Concat(adding, removing)
+	reserved := r.Store.Rules.Reserved(slices.Clone(named))
 	answer, err := r.runWithGroups(id, "", func(e expected) (wire.Reply, error) {
 		current := site.GroupNames(e.groups)
 		removing := append(r.Store.Rules.Superseded(current, adding), removing...)
@@ -52,8 +52,8 @@ func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor,
 			tooMany = len(wanted)
 		}
 		return r.callEdit(ctx, id, by, editChange{
-			regroups: true, groups: wanted, why: why, refused: tooMany > 0, logged: r.Store.Rules.AnyReserved(adding, removing),
-			may: by.Moderator || by.Service && r.Store.Rules.AreReserved(adding, removing),
+			regroups: true, groups: wanted, why: why, refused: tooMany > 0, logged: len(reserved) > 0,
+			may: by.Moderator || by.Service && len(reserved) == len(named),
 		}, e)
 	})
 	if err != nil {
@@ -66,15 +66,9 @@ func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor,
 }
 
 func parseRegroup(add, remove []string) (adding, removing []site.GroupName, err error) {
-	var broken, invalid site.Refusal
-	parse := func(field string, names []string) []site.GroupName {
-		groups, err := site.ParseGroups(field, names)
-		if errors.As(err, &invalid) {
-			broken = append(broken, invalid...)
-		}
-		return groups
-	}
-	adding, removing = parse("add", add), parse("remove", remove)
+	adding, broken := site.ParseGroups("add", add)
+	removing, invalid := site.ParseGroups("remove", remove)
+	broken = append(broken, invalid...)
 	for i, name := range remove {
 		if len(broken) > 0 {
 			break // there may be any number of names

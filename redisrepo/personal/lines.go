@@ -3,7 +3,6 @@ package personal
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,20 +168,12 @@ func (e *export) addArticle(ctx context.Context, a *site.Article) (err error) {
 
 // history returns the earlier versions of an article that are kept, the oldest first.
 func (e *export) history(ctx context.Context, id site.ArticleID) (versions []version, err error) {
-	var found *redis.MapStringStringCmd
-	err = e.store.Read(ctx, func(pipe redis.Pipeliner) { found = pipe.HGetAll(ctx, e.store.Partition(id).History(id)) })
+	history, err := e.store.Client.HGetAll(wire.Reading(ctx), e.store.Partition(id).History(id)).Result()
 	if err != nil {
 		return nil, err
 	}
-	var numbers []int
-	for field := range found.Val() {
-		if number, err := strconv.Atoi(field); err == nil {
-			numbers = append(numbers, number)
-		}
-	}
-	slices.Sort(numbers)
-	for _, number := range numbers {
-		v, err := site.ParseVersion(found.Val()[strconv.Itoa(number)])
+	for _, number := range site.VersionNumbers(history) {
+		v, err := site.ParseVersion(history[strconv.FormatInt(number, 10)])
 		if err != nil {
 			return nil, err
 		}

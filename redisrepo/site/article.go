@@ -163,12 +163,12 @@ func IsListed(name GroupName) bool {
 	return err == nil && canonical == name && name != Interesting
 }
 
-// Value is the inverse of Optional: it returns an empty text for nil.
-func Value[T ~string](text *T) T {
-	if text == nil {
-		return ""
+// Value returns the value at a pointer, and the zero value for nil. It is the inverse of Optional.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *text
+	return v
 }
 
 // Optional returns a pointer to a text, or nil for an empty one.

@@ -71,33 +71,18 @@ func (d Draft) Check(rules draftRules) (Submission, error) {
 			refusals = append(refusals, Refuse(TooLong, "idempotencyKey", "an idempotency key has at most %d characters, this one has %d", maxIdempotencyKey, n)...)
 		}
 	}
-	groups, err := ParseGroups("groups", d.Groups)
-	if errors.As(err, &broken) {
-		refusals = append(refusals, broken...)
-	} else if len(groups) > MaxGroups {
-		refusals = append(refusals, TooManyGroups("groups", len(groups))...)
-	}
-	if len(refusals) > 0 {
+	s.Groups, broken = CheckGroups(d.Groups)
+	if refusals = append(refusals, broken...); len(refusals) > 0 {
 		return Submission{}, refusals
 	}
-	slices.Sort(groups) // as the scripts store them; drafts that differ in their order only are the same
-	s.Groups = groups
 	return s, nil
 }
 
 func (r draftRules) CheckTitle(given string) (string, Refusal) {
-	title := strings.TrimSpace(given)
-	switch n := utf8.RuneCountInString(title); {
-	case n == 0:
-		return title, Refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", MaxTitle)
-	case n > MaxTitle:
-		return title, Refuse(TooLong, "title", "the title has at most %d characters, this one has %d", MaxTitle, n)
-	case !utf8.ValidString(title) || strings.ContainsFunc(title, r.IsControl):
-		return title, Refuse(Invalid, "title", "the title contains a control character: write it on one line of plain text")
-	case r.needsBody && !Displayable(title):
-		return title, Refuse(Invalid, "title", "the title looks empty, or contains a character that is invisible or reverses the line")
+	if strings.TrimSpace(given) == "" {
+		return "", Refuse(Invalid, "title", "the title is empty: it has 1 to %d characters", MaxTitle)
 	}
-	return title, nil
+	return checkLine("title", given, MaxTitle, r.IsControl, r.needsBody)
 }
 
 // CheckLink trims and checks a link. No link is an empty one. The Refusal is Invalid or TooLong.
@@ -123,18 +108,7 @@ func isASCII(s string) bool {
 
 // CheckText checks a text. A blank one, or none, is empty. The Refusal is Invalid or TooLong.
 func (r draftRules) CheckText(given *string) (string, Refusal) {
-	if given == nil || strings.TrimSpace(*given) == "" {
-		return "", nil
-	}
-	text := *given
-	isBad := func(c rune) bool { return r.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
-	switch n := utf8.RuneCountInString(text); {
-	case n > MaxText:
-		return text, Refuse(TooLong, "text", "the text has at most %d characters, this one has %d", MaxText, n)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
-		return text, Refuse(Invalid, "text", "the text contains a control character other than tab and line break")
-	}
-	return text, nil
+	return checkNote("text", Value(given), MaxText, r.IsControl)
 }
 
 // IsWebLink reports whether a browser can follow a link: it has http or https, and a host. It does not check the path:
@@ -143,15 +117,10 @@ func IsWebLink(link string, isControl func(rune) bool) bool {
 	if !HasWebScheme(link) {
 		return false
 	}
-	_, rest, _ := strings.Cut(link, "://")
 	if !utf8.ValidString(link) || strings.ContainsFunc(link, func(c rune) bool { return c == ' ' || isControl(c) }) {
 		return false
 	}
-	authority := rest
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		authority = rest[:end]
-	}
-	u, err := url.Parse("//" + authority)
+	u, err := url.Parse("//" + AuthorityOf(link))
 	if err != nil || u.Hostname() == "" {
 		return false
 	}
@@ -168,13 +137,22 @@ func HasWebScheme(link string) bool {
 // maxGroupNames is the maximum length of a list of names: a request has room for many thousands.
 const maxGroupNames = 100
 
+// CheckGroups returns the sorted canonical names of the groups of an article, as the scripts store them, or a Refusal.
+func CheckGroups(names []string) ([]GroupName, Refusal) {
+	groups, broken := ParseGroups("groups", names)
+	if len(groups) > MaxGroups {
+		broken = TooManyGroups("groups", len(groups))
+	}
+	slices.Sort(groups) // drafts that differ in their order only are the same
+	return groups, broken
+}
+
 // ParseGroups returns the canonical names without repeats, in the given order, or a Refusal with an error for
 // each invalid name. If the list is too long, it does not check the names.
-func ParseGroups(field string, names []string) ([]GroupName, error) {
+func ParseGroups(field string, names []string) (_ []GroupName, broken Refusal) {
 	if len(names) > maxGroupNames {
 		return nil, Refuse(TooLong, field, "at most %d groups can be named at once, these are %d", maxGroupNames, len(names))
 	}
-	var broken Refusal
 	groups := make([]GroupName, 0, len(names))
 	seen := make(map[GroupName]bool, len(names))
 	for i, s := range names {

@@ -87,11 +87,7 @@ func normalizeAuthority(scheme, authority string) string {
 		user, host = authority[:at+1], authority[at+1:]
 	}
 	host = norm.NFC.String(strings.ToLower(norm.NFC.String(unescape(host))))
-	port := ""
-	// Colons in brackets belong to an IPv6 address.
-	if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") {
-		host, port = host[:colon], host[colon:]
-	}
+	host, port := HostName(host).Port()
 	if n, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err == nil {
 		port = ":" + strconv.Itoa(n) // without zeros before it
 	}
@@ -220,15 +216,17 @@ func HostOf(link string) HostName {
 	if !IsWebLink(link, ImportRules.IsControl) {
 		return ""
 	}
-	authority := AuthorityOf(link)
-	name := normalizeAuthority("", authority[strings.LastIndexByte(authority, '@')+1:])
-	if strings.HasPrefix(name, ":") {
-		return "" // of dots alone
-	}
-	if name = strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443"); len(name) > maxHost {
+	name := hostNameOf(AuthorityOf(link))
+	if name == "" || name[0] == ':' || len(name) > maxHost { // a colon: of dots alone
 		return ""
 	}
-	return HostName(name)
+	return name
+}
+
+// hostNameOf returns the host of an authority, without a port that a scheme has by default.
+func hostNameOf(authority string) HostName {
+	name := normalizeAuthority("", authority[strings.LastIndexByte(authority, '@')+1:])
+	return HostName(strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443"))
 }
 
 // AuthorityOf returns what a link has between its scheme and its path: a host, and maybe a user before it and a port after it.
@@ -240,7 +238,8 @@ func AuthorityOf(link string) string {
 	return authority
 }
 
-// Port splits a host into its name and its port with the colon, which is empty for none.
+// Port splits a host into its name and its port with the colon, which is empty for none. Colons in brackets belong to an
+// IPv6 address.
 func (h HostName) Port() (name, port string) {
 	if colon := strings.LastIndex(string(h), ":"); colon > strings.LastIndex(string(h), "]") {
 		return string(h[:colon]), string(h[colon:])
@@ -258,8 +257,7 @@ func HostsIn(text string) (hosts []HostName) {
 		if end := strings.IndexAny(authority, "'(){}|^`,;!*$&+="); end >= 0 {
 			authority = authority[:end]
 		}
-		name := normalizeAuthority("", strings.TrimRight(authority, ":."))
-		hosts = append(hosts, HostName(strings.TrimSuffix(strings.TrimSuffix(name, ":80"), ":443")))
+		hosts = append(hosts, hostNameOf(strings.TrimRight(authority, ":.")))
 	}
 	return hosts
 }

@@ -92,14 +92,9 @@ func (r Rules) CheckFamilies(field string, names []string) (refusals Refusal) {
 	return refusals
 }
 
-// AreReserved reports whether all names are of reserved groups.
-func (r Rules) AreReserved(names ...[]GroupName) bool {
-	return !slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) == "" })
-}
-
-// AnyReserved reports whether one of the names is a reserved group's.
-func (r Rules) AnyReserved(names ...[]GroupName) bool {
-	return slices.ContainsFunc(slices.Concat(names...), func(name GroupName) bool { return r.Family(name) != "" })
+// Reserved returns those of the names that are of reserved groups. It changes the list.
+func (r Rules) Reserved(names []GroupName) []GroupName {
+	return slices.DeleteFunc(names, func(name GroupName) bool { return r.Family(name) == "" })
 }
 
 // Superseded returns the current groups that an article leaves when it is added to others of their families.

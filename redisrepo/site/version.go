@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,17 @@ func ParseVersion(value string) (v StoredVersion, err error) {
 	}
 	v.Title, v.Text, v.By = rest[:size], rest[size:], UserOf(words[3])
 	return v, nil
+}
+
+// VersionNumbers returns the numbers of the edits whose replaced versions a history has, the oldest first.
+func VersionNumbers(history map[string]string) (numbers []int64) {
+	for field := range history {
+		if n, err := strconv.ParseInt(field, 10, 64); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
 }
 
 // Format is the inverse of ParseVersion.

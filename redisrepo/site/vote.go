@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -26,19 +27,10 @@ const (
 	Up
 )
 
+var votes = map[Vote]string{Down: "down", None: "none", Up: "up"}
+
 // String returns "down", "none" or "up".
-func (v Vote) String() string {
-	switch v {
-	case Down:
-		return "down"
-	case None:
-		return "none"
-	case Up:
-		return "up"
-	default:
-		return fmt.Sprintf("Vote(%d)", int(v))
-	}
-}
+func (v Vote) String() string { return cmp.Or(votes[v], fmt.Sprintf("Vote(%d)", int(v))) }
 
 // Ranking is how votes count against age in the order ByScore: a score is the posting time plus what the votes are worth.
 // It is the text linear, capped or halflife.
@@ -55,20 +47,15 @@ const (
 	HalfLifeRanking
 )
 
-var rankings = [...]string{"linear", "capped", "halflife"}
+var rankings = map[Ranking]string{Linear: "linear", Capped: "capped", HalfLifeRanking: "halflife"}
 
-func (k Ranking) String() string {
-	if k < 0 || int(k) >= len(rankings) {
-		return fmt.Sprintf("Ranking(%d)", int(k))
-	}
-	return rankings[k]
-}
+func (k Ranking) String() string { return cmp.Or(rankings[k], fmt.Sprintf("Ranking(%d)", int(k))) }
 
 // ParseRanking returns the Ranking with a text.
 func ParseRanking(text string) (Ranking, error) {
 	for k, name := range rankings {
 		if text == name {
-			return Ranking(k), nil
+			return k, nil
 		}
 	}
 	return 0, fmt.Errorf("%q is not linear, capped or halflife", text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -55,28 +56,34 @@ func (w Why) check(checkLine func(field, text string, most int) (string, Refusal
 // CheckLine trims a line of plain text, empty or of up to most characters. Unless it is empty, it must be Displayable.
 // The Refusal is Invalid or TooLong.
 func CheckLine(field, text string, most int) (string, Refusal) {
-	line, refusal := CheckStoredLine(field, text, most)
-	if len(refusal) == 0 && line != "" && !Displayable(line) {
-		return "", Refuse(Invalid, field, "the %s looks empty, or contains a character that is invisible or reverses the line", field)
-	}
-	return line, refusal
+	return checkLine(field, text, most, unicode.IsControl, true)
 }
 
 // CheckStoredLine is CheckLine for a line that is stored already, by any version: it need not be Displayable.
 func CheckStoredLine(field, text string, most int) (string, Refusal) {
+	return checkLine(field, text, most, unicode.IsControl, false)
+}
+
+func checkLine(field, text string, most int, isControl func(rune) bool, displayable bool) (string, Refusal) {
 	text = strings.TrimSpace(text)
-	if n := utf8.RuneCountInString(text); n > most {
+	switch n := utf8.RuneCountInString(text); {
+	case n > most:
 		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
-	}
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, PostRules.IsControl) {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, isControl):
 		return "", Refuse(Invalid, field, "the %s contains a control character: write it on one line of plain text", field)
+	case displayable && text != "" && !Displayable(text):
+		return "", Refuse(Invalid, field, "the %s looks empty, or contains a character that is invisible or reverses the line", field)
 	}
 	return text, nil
 }
 
 // CheckNote checks a plain text of several lines, empty or of up to most characters. It returns a blank text as empty.
 func CheckNote(field, text string, most int) (string, Refusal) {
-	isBad := func(c rune) bool { return PostRules.IsControl(c) && !strings.ContainsRune("\t\n\r", c) }
+	return checkNote(field, text, most, unicode.IsControl)
+}
+
+func checkNote(field, text string, most int, isControl func(rune) bool) (string, Refusal) {
+	isBad := func(c rune) bool { return isControl(c) && !strings.ContainsRune("\t\n\r", c) }
 	switch n := utf8.RuneCountInString(text); {
 	case strings.TrimSpace(text) == "":
 		return "", nil

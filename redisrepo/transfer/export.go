@@ -518,7 +518,7 @@ func (f *recordReplies) edits(h articles.Hash) (*Edits, error) {
 	}
 	e.Count, e.Edition, e.Last = int64(count), int64(edition), last
 	history := f.history.Val()
-	for _, n := range redisrepo.NumbersOf(history) {
+	for _, n := range site.VersionNumbers(history) {
 		version, err := site.ParseVersion(history[strconv.FormatInt(n, 10)])
 		if err != nil {
 			return nil, fmt.Errorf("%w: number %d", err, n)
