@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,21 +30,10 @@ type voting struct {
 	calls  *voteCalls
 }
 
-// voteTexts are the texts of vote.lua by rules: a process of tests opens many sites.
-var voteTexts sync.Map
-
 // voteScript returns vote.lua with the rules of the site, which would cost time as arguments of each vote.
 func voteScript(store *wire.Store) *redis.Script {
-	rules := voteRules(store.Rules)
-	key := fmt.Sprint(rules)
-	text, ok := voteTexts.Load(key)
-	if !ok {
-		text = wire.Ruled("vote.lua", rules)
-		voteTexts.Store(key, text)
-	}
-	s := redis.NewScript(text.(string))
-	store.VotingTexts[s.Hash()] = text.(string)
-	return s
+	store.VotingText = wire.Ruled("vote.lua", voteRules(store.Rules))
+	return redis.NewScript(store.VotingText)
 }
 
 // voteRules are the rules of vote.lua, in Lua: what net votes are worth, seconds; the voting window, and how much longer the voters

@@ -15,14 +15,11 @@ import (
 	"frontpage/redisrepo/site"
 )
 
-// Mode is how Read runs its commands.
+// Mode is how Read runs its commands: without one, other clients may be served in between.
 type Mode int
 
-// The modes of Read.
-const (
-	InTurn Mode = iota // other clients may be served in between
-	Atomic             // all at one moment; a key of the wrong type fails its command only
-)
+// Atomic runs all commands at one moment. A key of the wrong type fails its command only.
+const Atomic Mode = 1
 
 // Read runs the commands that queue adds in one round trip. Scripts are called by digest, and again by their text if the
 // server does not know them, because it was restarted or has just become a primary. It returns the first command's error.
@@ -88,13 +85,8 @@ func (r *Store) Write(ctx context.Context, queue func(redis.Pipeliner)) error {
 
 // Call calls a script that writes, under the conditions of Write.
 func (r *Store) Call(ctx context.Context, s *redis.Script, keys []string, args []any) (Reply, error) {
-	defer r.Changed(r.indexOf(keys[0]))
+	defer r.Changed(max(0, slices.Index(r.Partitions, r.PartitionOfKey(keys[0]))))
 	return r.Guard(ctx, func() (Reply, error) { return r.call(r.confirmed(ctx), ScriptWords(s, keys, args)) })
-}
-
-// indexOf returns the partition of a key.
-func (r *Store) indexOf(key string) int {
-	return max(0, slices.IndexFunc(r.Partitions, func(p keys.Partition) bool { return strings.HasPrefix(key, string(p)) }))
 }
 
 // CallUnconfirmed calls a script that counts. Counts may be lost, so no replica confirms them, and they do not change
@@ -220,7 +212,7 @@ func (r *Store) pipelined(ctx context.Context, queue func(redis.Pipeliner), mode
 	}
 	var commands []redis.Cmder
 	var err error
-	if len(mode) > 0 && mode[0] == Atomic {
+	if len(mode) > 0 {
 		commands, err = r.Client.TxPipelined(ctx, fill)
 	} else {
 		commands, err = r.Client.Pipelined(ctx, fill)
@@ -234,7 +226,7 @@ func (r *Store) pipelined(ctx context.Context, queue func(redis.Pipeliner), mode
 // byText turns the words of a call by digest into those of a call by text.
 func (r *Store) byText(words []any) {
 	digest, _ := words[1].(string)
-	words[0], words[1] = "eval", cmp.Or(TextOf(digest), r.VotingTexts[digest])
+	words[0], words[1] = "eval", cmp.Or(TextOf(digest), r.VotingText)
 }
 
 // ScriptWords returns the words of a call by digest.

@@ -27,29 +27,21 @@ var ErrNoStatus = errors.New("the script's reply has no status")
 func (a Reply) Status() string { return a.Text(0) }
 
 // Text returns element i, or an empty text if that is not a string.
-func (a Reply) Text(i int) string {
-	if i >= len(a) {
-		return ""
-	}
-	s, _ := a[i].(string)
-	return s
-}
+func (a Reply) Text(i int) string { return element[string](a, i) }
 
 // Number returns element i, or 0 if that is not a number.
-func (a Reply) Number(i int) int64 {
-	if i >= len(a) {
-		return 0
+func (a Reply) Number(i int) int64 { return element[int64](a, i) }
+
+func element[T any](a Reply, i int) (value T) {
+	if i < len(a) {
+		value, _ = a[i].(T)
 	}
-	n, _ := a[i].(int64)
-	return n
+	return value
 }
 
 // Fields calls set with each field and value of element i, a list of both in turn.
 func (a Reply) Fields(i int, set func(field, value string)) error {
-	var pairs []any
-	if i < len(a) {
-		pairs, _ = a[i].([]any)
-	}
+	pairs := element[[]any](a, i)
 	if len(pairs) == 0 || len(pairs)%2 != 0 {
 		return fmt.Errorf("the script's reply %v has no hash at %d", a, i)
 	}

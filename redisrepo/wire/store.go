@@ -29,11 +29,11 @@ type Store struct {
 	Incomplete bool             // Fill has not finished the data
 	On         string           // names of the features that are on, as the scripts get them
 
-	Changes     atomic.Uint64             // see Version
-	CursorKey   atomic.Pointer[string]    // of cursors of rankings
-	UUID        atomic.Pointer[uuid.UUID] // of the site
-	VotingTexts map[string]string         // of vote.lua, by digest
-	OnChange    func(index int)           // is called after this process has changed a partition
+	Changes    atomic.Uint64             // see Version
+	CursorKey  atomic.Pointer[string]    // of cursors of rankings
+	UUID       atomic.Pointer[uuid.UUID] // of the site
+	VotingText string                    // of vote.lua
+	OnChange   func(index int)           // is called after this process has changed a partition
 
 	acks   int // replicas that confirm each write
 	rights rights
@@ -50,8 +50,7 @@ type Options struct {
 // Open finds the partitions of the site in a store, or those of a new site. It changes nothing. It returns a
 // *PartitionsError if the site has another number of partitions than o.
 func Open(ctx context.Context, client redis.UniversalClient, rules site.Rules, on string, o Options) (*Store, error) {
-	s := &Store{Client: client, Rules: rules, On: on, Clock: o.Clock, KeepRules: o.KeepRules, acks: o.Acks,
-		VotingTexts: map[string]string{}, OnChange: func(int) {}}
+	s := &Store{Client: client, Rules: rules, On: on, Clock: o.Clock, KeepRules: o.KeepRules, acks: o.Acks, OnChange: func(int) {}}
 	if single, ok := client.(interface{ Options() *redis.Options }); ok { // a cluster has one database
 		s.Database = single.Options().DB
 	}
