@@ -42,9 +42,9 @@ func WritesOf(ctx context.Context) *Writes {
 func Confirm(ctx context.Context, client redis.UniversalClient, acks int) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		c.AddHook(&confirmingNodes{addKnown: OnServers(c, func(server *redis.Client) {
+		c.AddHook(confirmingNodes(OnServers(c, func(server *redis.Client) {
 			server.AddHook(&confirmation{server: server, clustered: true, acks: acks})
-		})})
+		})))
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return mayConfirm(ctx, node, true) })
 	case *redis.Client:
 		c.AddHook(&confirmation{server: c, acks: acks})
@@ -65,18 +65,17 @@ func mayConfirm(ctx context.Context, server *redis.Client, clustered bool) error
 	return nil // whatever else fails, the first write will show
 }
 
-// confirmingNodes is a hook on the client of a cluster, whose servers all need the hook confirmation.
-type confirmingNodes struct {
-	addKnown func(context.Context) error // gives the hook to servers that the client knew before
-}
+// confirmingNodes is a hook on the client of a cluster, whose servers all need the hook confirmation: it gives the hook to
+// servers that the client knew before.
+type confirmingNodes func(context.Context) error
 
-func (*confirmingNodes) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (confirmingNodes) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (*confirmingNodes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (confirmingNodes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 // ProcessPipelineHook fails writes to a server that lacks the hook confirmation, because the client knew the server
 // before Confirm.
-func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (addKnown confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		w := WritesOf(ctx)
 		if w == nil {
@@ -87,7 +86,7 @@ func (n *confirmingNodes) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 		if w.confirmed.Load() >= replied(commands) {
 			return err
 		}
-		_ = n.addKnown(ctx)
+		_ = addKnown(ctx)
 		return unconfirm(commands)
 	}
 }

@@ -72,16 +72,10 @@ func Class(err error) error {
 	if class := classes[code]; class != nil {
 		return class
 	}
-	for _, prefix := range deniedInScript {
+	for prefix, class := range classesByPrefix {
 		if strings.HasPrefix(text, prefix) {
-			return ErrDenied
+			return class
 		}
-	}
-	if strings.HasPrefix(text, "ERR max number of clients") {
-		return ErrUnavailable
-	}
-	if strings.HasPrefix(text, "ERR Protocol error: unauthenticated ") { // instead of NOAUTH, for a long command
-		return ErrDenied
 	}
 	return nil
 }
@@ -98,9 +92,12 @@ var classes = map[string]error{
 // can get there.
 var scriptPosition = regexp.MustCompile(`^(ERR )?Error running script \(call to f_[0-9a-f]+\): (@user_script: ?[0-9]+: )+-?`)
 
-// deniedInScript is how NOPERM starts in scripts of Redis 7.0, of 6.2, and of 7.2 and Valkey.
-var deniedInScript = []string{
-	"ERR The user executing the script can't ", "The user executing the script can't ", "ERR ACL failure in script",
+var classesByPrefix = map[string]error{
+	"ERR max number of clients":                ErrUnavailable,
+	"ERR Protocol error: unauthenticated ":     ErrDenied, // instead of NOAUTH, for a long command
+	"ERR The user executing the script can't ": ErrDenied, // NOPERM in a script of Redis 7.0
+	"The user executing the script can't ":     ErrDenied, // of 6.2
+	"ERR ACL failure in script":                ErrDenied, // of 7.2, and of Valkey
 }
 
 // RightError says that the Redis user lacks the right to run a command on a key, or on the channel with that name.

@@ -96,7 +96,7 @@ func asPipeline(next redis.ProcessHook, hook func(redis.ProcessPipelineHook) red
 func (h timeoutHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	persistent := h.start.ProcessPipelineHook(next)
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		if isStart(ctx) {
+		if ctx.Value(startKey{}) != nil {
 			return persistent(ctx, commands)
 		}
 		err := h.call(ctx, func(ctx context.Context) error {
@@ -181,5 +181,3 @@ type startKey struct{}
 
 // Starting returns a context for the calls of a start, which may wait longer than those of a request.
 func Starting(ctx context.Context) context.Context { return context.WithValue(ctx, startKey{}, true) }
-
-func isStart(ctx context.Context) bool { return ctx.Value(startKey{}) != nil }
