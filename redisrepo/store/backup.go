@@ -95,16 +95,14 @@ const snapshotWait = 20 * time.Second
 // snapshot has Redis write a snapshot, and opens it.
 func (s *Store) snapshot(ctx context.Context) (*os.File, error) {
 	path := filepath.Join(s.Address, dumpName)
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	requested, deadline := false, time.Now().Add(snapshotWait)
 	for {
 		if !requested {
-			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			err := unless(os.ErrNotExist, os.Remove(path))
+			if err != nil {
 				return nil, err
 			}
-			err := s.Client.Do(ctx, "bgsave", "schedule").Err() // once Redis has rewritten its append-only file, if it does
-			if requested = err == nil; err != nil && !strings.Contains(err.Error(), "in progress") {
+			if requested, err = request(ctx, s.Client, "bgsave", "schedule"); err != nil { // once Redis has rewritten its append-only file, if it does
 				return nil, fmt.Errorf("write a snapshot: %w", err)
 			}
 		}
@@ -123,10 +121,8 @@ func (s *Store) snapshot(ctx context.Context) (*os.File, error) {
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("Redis could not write a snapshot: see %s; does its disk have room for a second copy?", filepath.Join(s.Address, logName))
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := sleep(ctx); err != nil {
+			return nil, err
 		}
 	}
 }

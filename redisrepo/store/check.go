@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/mod/semver"
 )
 
 // How long to wait for a server: until it replies at all, and until it has loaded its data. A child either
@@ -28,6 +29,16 @@ const (
 	reportEvery = 5 * time.Second
 )
 
+// sleep waits before another attempt. It returns an error if ctx ends before.
+func sleep(ctx context.Context) error {
+	select {
+	case <-time.After(retryEvery):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // await repeats a call until it succeeds. It returns the last error when a server refuses the client, when
 // none replies within replies, when it is still loading, or a failover goes on, after loads, and when ended is closed.
 func (s *Store) await(ctx context.Context, call func(context.Context) error, replies, loads time.Duration, ended <-chan struct{}) error {
@@ -35,8 +46,6 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 	deadline := started.Add(replies)
 	var report time.Time
 	var last error
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	for {
 		attempt, cancel := context.WithDeadline(ctx, deadline)
 		err := call(attempt)
@@ -62,17 +71,15 @@ func (s *Store) await(ctx context.Context, call func(context.Context) error, rep
 		if waiting == "" && s.Kind == Child && time.Since(started) > time.Second {
 			waiting = "waiting for the private Redis to start"
 		}
-		if waiting != "" {
-			if time.Since(report) > reportEvery {
-				report = time.Now()
-				s.log.InfoContext(ctx, waiting, "store", s.Address, "for", time.Since(started).Round(time.Second), "err", err)
-			}
+		if waiting != "" && time.Since(report) > reportEvery {
+			report = time.Now()
+			s.log.InfoContext(ctx, waiting, "store", s.Address, "for", time.Since(started).Round(time.Second), "err", err)
 		}
 		if time.Now().After(deadline) {
 			return last
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(retryEvery):
 		case <-ended:
 			return last
 		case <-ctx.Done():
@@ -170,9 +177,7 @@ func (s *Store) checkVersion(info map[string]string, minimum string) error {
 	if version == "" {
 		return nil
 	}
-	var major, minor, minimumMajor, minimumMinor int
-	_, _ = fmt.Sscanf(minimum, "%d.%d", &minimumMajor, &minimumMinor)
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < minimumMajor || major == minimumMajor && minor < minimumMinor {
+	if semver.Compare(semver.MajorMinor("v"+version), "v"+minimum) < 0 { // also if it is no version
 		return fmt.Errorf("Redis %s is too old: Frontpage needs Redis %s or later", version, minimum)
 	}
 	s.Version = "Redis " + version

@@ -159,19 +159,23 @@ func (c *child) serve(ctx context.Context) error {
 
 // serveAs is serve without a cut.
 func (c *child) serveAs(ctx context.Context, out *os.File) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	cmd := c.server(ctx, out, socketName, "no")
 	c.replied.Store(false)
 	if err := startPrivate(cmd); err != nil {
 		return err
 	}
 	var watching sync.WaitGroup
-	watching.Go(func() { end(c.watch(ctx)) })
+	var useless error
+	watching.Go(func() {
+		useless = c.watch(ctx)
+		end()
+	})
 	err := cmd.Wait()
-	end(nil)
+	end()
 	watching.Wait()
-	return cmp.Or(useless(ctx), err, errors.New("it was shut down from outside"))
+	return cmp.Or(useless, err, errors.New("it was shut down from outside"))
 }
 
 // server returns the command that runs a server on a socket. truncated is yes if it cuts off the end of an append-only file that
@@ -257,13 +261,11 @@ func (c *child) cut(ctx context.Context, out *os.File) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case err := <-done:
 			return fmt.Errorf("cut the append-only file: %w", err)
-		case <-tick.C:
+		case <-time.After(retryEvery):
 		}
 		if first, err := ping(ctx, filepath.Join(filepath.Dir(c.socket), cutSocket)); err == nil && first == '+' { // an error while it loads
 			stop()

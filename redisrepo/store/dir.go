@@ -106,8 +106,6 @@ func (c *child) open(name string, flags int) (*os.File, error) {
 }
 
 func (c *child) lockOrJoin(ctx context.Context, o Options, other *joining) (*Store, error) {
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	deadline := time.Now().Add(lockWait)
 	var report time.Time
 	for {
@@ -135,12 +133,8 @@ func (c *child) lockOrJoin(ctx context.Context, o Options, other *joining) (*Sto
 				c.log.InfoContext(ctx, waiting, "store", c.dir, "used_by", holder.String())
 			}
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil, errors.Join(c.errInUse(o, holder), ctx.Err())
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if err := sleep(ctx); err != nil || time.Now().After(deadline) {
+			return nil, errors.Join(c.errInUse(o, holder), err)
 		}
 	}
 }

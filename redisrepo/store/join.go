@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -66,8 +65,6 @@ func (c *child) awaitJoined(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	for said := false; ; said = true {
 		locked, err := tryLock(file, true)
 		if locked || err != nil {
@@ -76,10 +73,8 @@ func (c *child) awaitJoined(ctx context.Context) (*os.File, error) {
 		if !said {
 			c.log.InfoContext(ctx, "waiting for another command that uses the private Redis of this one", "store", c.dir)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return file, ctx.Err()
+		if err := sleep(ctx); err != nil {
+			return file, err
 		}
 	}
 }

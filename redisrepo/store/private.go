@@ -144,14 +144,12 @@ func openMemory(ctx context.Context, o Options) (*Store, error) {
 // passTime expires keys, up to a second early. miniredis knows the time but does not expire keys by itself; its
 // own remedy visits every key on every command.
 func passTime(server *miniredis.Miniredis, ended <-chan struct{}) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	last := time.Now()
+	tick, last := time.Tick(time.Second), time.Now()
 	for {
 		select {
 		case <-ended:
 			return
-		case now := <-tick.C:
+		case now := <-tick:
 			server.FastForward(now.Sub(last))
 			last = now
 		}

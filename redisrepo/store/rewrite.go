@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -51,14 +50,20 @@ func (s *Store) rewriteOn(ctx context.Context, node *redis.Client) (did string, 
 	return fmt.Sprintf("%s has written %s", address, did), nil
 }
 
+// request sends a command that writes in the background, and reports false while another one does.
+func request(ctx context.Context, node redis.UniversalClient, command ...any) (accepted bool, err error) {
+	if err = node.Do(ctx, command...).Err(); err != nil && strings.Contains(err.Error(), "in progress") {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // writeAgain runs a command that writes in the background, and waits for its end.
 func (s *Store) writeAgain(ctx context.Context, node *redis.Client, status string, command ...any) error {
-	tick := time.NewTicker(retryEvery)
-	defer tick.Stop()
 	for requested := false; ; {
 		if !requested {
-			err := node.Do(ctx, command...).Err()
-			if requested = err == nil; err != nil && !strings.Contains(err.Error(), "in progress") {
+			var err error
+			if requested, err = request(ctx, node, command...); err != nil {
 				return err
 			}
 		}
@@ -72,10 +77,8 @@ func (s *Store) writeAgain(ctx context.Context, node *redis.Client, status strin
 		case requested:
 			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := sleep(ctx); err != nil {
+			return err
 		}
 	}
 }

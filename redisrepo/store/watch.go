@@ -19,22 +19,18 @@ const (
 	mayStart    = 60          // the same before the first reply
 )
 
-// errUseless is the cause of ending a server that runs and cannot be used.
-var errUseless = errors.New("it cannot be used")
-
 // watch returns an error when the server has lost its socket, so that no client can connect any more, or when it does
 // not reply. It returns nil when ctx ends. A server that is loading its data, or that refuses commands while it runs a
 // script, replies. Once it has loaded its data, watch limits its memory.
 func (c *child) watch(ctx context.Context) error {
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
+	tick := time.Tick(pingEvery)
 	for missing, limited := 0, false; ; {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return nil
 		}
-		err := c.ping(ctx)
+		_, err := ping(ctx, c.socket)
 		if err == nil {
 			c.replied.Store(true)
 			missing = 0
@@ -44,9 +40,9 @@ func (c *child) watch(ctx context.Context) error {
 		missing++
 		switch replied := c.replied.Load(); {
 		case replied && errors.Is(err, os.ErrNotExist):
-			return fmt.Errorf("%w: its socket is gone: %w", errUseless, err)
+			return fmt.Errorf("it cannot be used: its socket is gone: %w", err)
 		case replied && missing >= mayBeSilent || missing >= mayStart:
-			return fmt.Errorf("%w: it does not reply: %w", errUseless, err)
+			return fmt.Errorf("it cannot be used: it does not reply: %w", err)
 		}
 	}
 }
@@ -83,13 +79,7 @@ func systemMemory() uint64 {
 	return cmp.Or(min(machine, group), machine, group)
 }
 
-// ping succeeds if the server replies anything to a new client.
-func (c *child) ping(ctx context.Context) error {
-	_, err := ping(ctx, c.socket)
-	return err
-}
-
-// ping returns the first byte of the reply of the server at a socket.
+// ping returns the first byte of the reply of the server at a socket to a new client.
 func ping(ctx context.Context, socket string) (first byte, err error) {
 	deadline := time.Now().Add(pingEvery)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -108,12 +98,4 @@ func ping(ctx context.Context, socket string) (first byte, err error) {
 	reply := make([]byte, 1)
 	_, err = conn.Read(reply)
 	return reply[0], err
-}
-
-// useless returns the error with which watch ended the server, or nil.
-func useless(ctx context.Context) error {
-	if err := context.Cause(ctx); errors.Is(err, errUseless) {
-		return err
-	}
-	return nil
 }
