@@ -72,21 +72,19 @@ func (d *Denials) BlockUser(ctx context.Context, by site.UserName, name string, 
 		return nil, site.Refuse(site.Forbidden, "user", "you cannot block yourself")
 	}
 	if blocks && !d.HasBlocks(by) { // first: a block that no process looks for would do nothing
-		scriptKeys := []string{
+		_, err := d.store.Call(ctx, blockerScript, []string{
 			d.store.Partitions[0].Blockers(), // KEYS[1] blockers
-		}
-		args := []any{
+		}, []any{
 			by.Member(), // ARGV[1] user
-		}
-		if _, err := d.store.Call(ctx, blockerScript, scriptKeys, args); err != nil {
+		})
+		if err != nil {
 			return nil, failover.Wrap("enter a user who blocks", err)
 		}
 		d.blockers.add(by)
 	}
-	scriptKeys := []string{
+	answer, err := d.store.Call(ctx, blockScript, []string{
 		d.blockedBy(by), // KEYS[1] blocked
-	}
-	answer, err := d.store.Call(ctx, blockScript, scriptKeys, []any{
+	}, []any{
 		user.Member(), // ARGV[1] user
 		blocks,        // ARGV[2] blocks
 		MaxBlocked,    // ARGV[3] most
@@ -106,12 +104,8 @@ func (d *Denials) Blocked(ctx context.Context, by site.UserName) ([]site.UserNam
 	if !d.HasBlocks(by) {
 		return nil, nil
 	}
-	var members *redis.StringSliceCmd
-	err := d.store.Read(ctx, func(pipe redis.Pipeliner) { members = pipe.SMembers(ctx, d.blockedBy(by)) })
-	if err != nil {
-		return nil, failover.Wrap("read blocks", err)
-	}
-	return namesOf(members.Val()), nil
+	members, err := d.store.Client.SMembers(wire.Reading(ctx), d.blockedBy(by)).Result()
+	return namesOf(members), failover.Wrap("read blocks", err)
 }
 
 // readBlockers reads who blocks others and is not known yet. If the last one that is known is gone, the store has gone back:
@@ -119,13 +113,11 @@ func (d *Denials) Blocked(ctx context.Context, by site.UserName) ([]site.UserNam
 func (d *Denials) readBlockers(ctx context.Context) error {
 	b := &d.blockers
 	for {
-		var found *redis.ZSliceCmd
 		from := redis.ZRangeArgs{Key: d.store.Partitions[0].Blockers(), Start: fmt.Sprint(b.last.Score), Stop: "+inf", ByScore: true, Count: blockersBatch}
-		err := d.store.Read(ctx, func(pipe redis.Pipeliner) { found = pipe.ZRangeArgsWithScores(ctx, from) })
+		page, err := d.store.Client.ZRangeArgsWithScores(wire.Reading(ctx), from).Result()
 		if err != nil {
 			return failover.Wrap("look for blocks", err)
 		}
-		page := found.Val()
 		if b.last.Score > 0 && (len(page) == 0 || page[0] != b.last) {
 			b.forget()
 			continue

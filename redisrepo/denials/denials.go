@@ -69,7 +69,7 @@ type list struct {
 // New returns the denials of a site. They are empty until ReadDenials is called.
 func New(store *wire.Store) *Denials {
 	d := &Denials{store: store, OnErased: func() {}}
-	d.all.Store(&list{})
+	d.all.Store(&list{of: map[string]*Denial{}})
 	return d
 }
 
@@ -265,9 +265,6 @@ func (d *Denials) deny(ctx context.Context, denial *Denial, by site.Actor) (*Den
 		return nil, err
 	}
 	next := list{version: d.all.Load().version, of: maps.Clone(d.all.Load().of)}
-	if next.of == nil {
-		next.of = map[string]*Denial{}
-	}
 	next.of[stored.member()] = stored
 	d.use(&next)
 	if stored.Digest != "" {

@@ -166,11 +166,8 @@ func compare(a, b *Denial) int {
 func parseCursor(list string) func(field, cursor string) (Denial, error) {
 	return func(field, cursor string) (Denial, error) {
 		parts, err := site.DecodeCursor(field, list, cursor)
-		if err != nil {
-			return Denial{}, err
-		}
-		if len(parts) != 2 {
-			return Denial{}, site.NotACursor(field)
+		if err != nil || len(parts) != 2 {
+			return Denial{}, cmp.Or(err, site.NotACursor(field))
 		}
 		seconds, err := site.ParseNumber(parts[0])
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Found is a text of a user that contains a name, in any case.
@@ -78,13 +79,12 @@ func (j *job) findInLog(ctx context.Context, f found, tell func(where, words str
 // eachEntry calls visit with all entries of a log, oldest first.
 func (j *job) eachEntry(ctx context.Context, log string, visit func(redis.XMessage)) error {
 	for from := "-"; from != ""; {
-		var page *redis.XMessageSliceCmd
-		err := j.Store.Read(ctx, func(pipe redis.Pipeliner) { page = pipe.XRangeN(ctx, log, from, "+", mostLooked) })
+		page, err := j.Store.Client.XRangeN(wire.Reading(ctx), log, from, "+", mostLooked).Result()
 		if err != nil {
 			return err
 		}
 		from = ""
-		for _, m := range page.Val() {
+		for _, m := range page {
 			from = "(" + m.ID
 			j.looked.Add(1)
 			visit(m)

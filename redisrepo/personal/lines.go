@@ -112,7 +112,11 @@ func (e *export) readProfile(ctx context.Context, _ string) (string, bool, error
 	for _, f := range followed {
 		lines = append(lines, line{Kind: "follow", Target: f.Member(), At: &f.At})
 	}
-	return "", false, errors.Join(err, followErr, e.addAll(lines))
+	err = errors.Join(err, followErr)
+	for _, l := range lines {
+		err = errors.Join(err, e.add(l))
+	}
+	return "", false, err
 }
 
 // idsOf returns the articles whose members or numbers are found; what no script has written is an article that does not exist.
@@ -124,7 +128,7 @@ func idsOf(found []redis.Z) []site.ArticleID {
 	return ids
 }
 
-// addPosted adds articles of the user.
+// addPosted adds the articles of the user that are not deleted.
 func (e *export) addPosted(ctx context.Context, found []redis.Z) (int, error) {
 	return e.addArticles(ctx, found, false)
 }

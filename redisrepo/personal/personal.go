@@ -3,6 +3,7 @@ package personal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -115,11 +116,8 @@ type place struct {
 // decode parses a cursor, and goes on with its digest.
 func (e *export) decode(field, list, text string) (place, error) {
 	parts, err := site.DecodeCursor(field, list, text)
-	if err != nil {
-		return place{}, err
-	}
-	if len(parts) != 4 {
-		return place{}, site.NotACursor(field)
+	if err != nil || len(parts) != 4 {
+		return place{}, cmp.Or(err, site.NotACursor(field))
 	}
 	id, idErr := parseSourceID(parts[0])
 	count, countErr := strconv.Atoi(parts[2])
@@ -173,16 +171,6 @@ func (e *export) add(l line) error {
 	e.digest.Write(e.text.Bytes()[was:])
 	e.lines++
 	e.count++
-	return nil
-}
-
-// addAll appends lines.
-func (e *export) addAll(lines []line) error {
-	for _, l := range lines {
-		if err := e.add(l); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -47,7 +47,8 @@ func parseSourceID(text string) (id sourceID, err error) {
 
 // source is something that is read in steps.
 type source struct {
-	id sourceID
+	id  sourceID
+	key string // the list of the user; empty: there is something to read in any case
 	// read reads the next step after one, empty for the first, and reports whether there are more.
 	read func(ctx context.Context, after string) (next string, more bool, err error)
 }
@@ -62,43 +63,36 @@ const (
 // sources returns what is to be read of the user, in the order of the export. Lists of the user that do not exist are left out: it
 // takes one round trip.
 func (e *export) sources(ctx context.Context) ([]source, error) {
-	all := []source{{sourceID{secProfile, 0, 0}, e.readProfile}}
-	var keys []string // of the sources that are lists of the user; empty: read it anyway
-	keys = append(keys, "")
-	list := func(section, month, partition int, key string, step int, own bool, from string, add func(context.Context, []redis.Z) (int, error)) {
-		all = append(all, source{sourceID{section, month, partition}, e.list(key, step, from, add)})
-		if !own {
-			key = ""
-		}
-		keys = append(keys, key)
+	all := []source{{read: e.readProfile}}
+	own := func(section, month, partition int, key string, step int, add func(context.Context, []redis.Z) (int, error)) {
+		all = append(all, source{sourceID{section, month, partition}, key, e.list(key, step, "-inf", add)})
 	}
 	for i, p := range e.store.Partitions {
-		list(secPosted, 0, i, p.Posted(e.user), articlesStep, true, "-inf", e.addPosted)
+		own(secPosted, 0, i, p.Posted(e.user), articlesStep, e.addPosted)
 	}
 	for i, p := range e.store.Partitions {
-		list(secDeleted, 0, i, p.Deleted(), lookedStep, false, "-inf", e.addDeleted)
+		all = append(all, source{sourceID{secDeleted, 0, i}, "", e.list(p.Deleted(), lookedStep, "-inf", e.addDeleted)})
 	}
 	first, last := e.casts.Months()
 	for month := first; month <= last; month++ {
 		for i, p := range e.store.Partitions {
-			list(secCast, int(month), i, p.Cast(e.user, month), votesStep, true, "-inf", e.addCast)
+			own(secCast, int(month), i, p.Cast(e.user, month), votesStep, e.addCast)
 		}
 	}
 	for i, p := range e.store.Partitions {
-		list(secRecent, 0, i, p.Ranking(site.ByTime), votesStep, false, site.Number(e.casts.OldestVoters()), e.addRecent)
+		all = append(all, source{sourceID{secRecent, 0, i}, "", e.list(p.Ranking(site.ByTime), votesStep, site.Number(e.casts.OldestVoters()), e.addRecent)})
 	}
 	home, atHome := e.store.HomeIndex(e.user), e.store.Home(e.user)
-	list(secReported, 0, home, atHome.Reported(e.user), articlesStep, true, "-inf", e.addReported)
+	own(secReported, 0, home, atHome.Reported(e.user), articlesStep, e.addReported)
 	for i := range e.store.Partitions {
-		all = append(all, source{sourceID{secModeration, 0, i}, e.moderation(i)})
-		keys = append(keys, "")
+		all = append(all, source{sourceID{secModeration, 0, i}, "", e.moderation(i)})
 	}
-	list(secSaved, 0, home, atHome.Saved(e.user), votesStep, true, "-inf", e.addSaved)
+	own(secSaved, 0, home, atHome.Saved(e.user), votesStep, e.addSaved)
 	exist := make([]*redis.IntCmd, len(all))
 	err := e.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, key := range keys {
-			if key != "" {
-				exist[i] = pipe.ZCard(ctx, key)
+		for i, s := range all {
+			if s.key != "" {
+				exist[i] = pipe.ZCard(ctx, s.key)
 			}
 		}
 	})
@@ -120,14 +114,10 @@ func (e *export) list(key string, step int, from string, add func(context.Contex
 			score = from
 		}
 		for count := step; ; count *= 4 { // more, if so many have the score of the last one
-			var found *redis.ZSliceCmd
-			err := e.store.Read(ctx, func(pipe redis.Pipeliner) {
-				found = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: score, Stop: "+inf", Count: int64(count)})
-			})
+			members, err := e.store.Client.ZRangeArgsWithScores(wire.Reading(ctx), redis.ZRangeArgs{Key: key, ByScore: true, Start: score, Stop: "+inf", Count: int64(count)}).Result()
 			if err != nil {
 				return "", false, err
 			}
-			members := found.Val()
 			whole := len(members) < count
 			for began && len(members) > 0 && site.Number(members[0].Score) == score && members[0].Member.(string) <= last {
 				members = members[1:]
@@ -155,14 +145,10 @@ func (e *export) moderation(partition int) func(context.Context, string) (string
 		if after != "" {
 			from = "(" + wire.ParseEntryID(after).String()
 		}
-		var found *redis.XMessageSliceCmd
-		err := e.store.Read(ctx, func(pipe redis.Pipeliner) {
-			found = pipe.XRangeN(ctx, e.store.Partitions[partition].Moderation(), from, "+", lookedStep)
-		})
-		if err != nil || len(found.Val()) == 0 {
+		entries, err := e.store.Client.XRangeN(wire.Reading(ctx), e.store.Partitions[partition].Moderation(), from, "+", lookedStep).Result()
+		if err != nil || len(entries) == 0 {
 			return after, false, err
 		}
-		entries := found.Val()
 		return entries[len(entries)-1].ID, len(entries) == lookedStep, e.addModeration(ctx, partition, entries)
 	}
 }

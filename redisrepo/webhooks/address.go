@@ -94,16 +94,12 @@ func (w *Webhooks) Allowed(origin string) bool { return slices.Contains(w.o.Orig
 
 // special are the addresses that are not those of one machine on the Internet: the special-purpose registries of IANA
 // (RFC 6890 and what was added since), with the forms of IPv6 that contain an address of IPv4.
-var special = prefixes(
+var special = site.Collect([]string{
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
 	"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	return site.Collect(texts, netip.MustParsePrefix)
-}
+}, netip.MustParsePrefix)
 
 // public reports whether an address belongs to a machine on the Internet.
 func public(address netip.Addr) bool {

@@ -9,6 +9,7 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Change is a change of an endpoint.
@@ -45,11 +46,11 @@ func (w *Webhooks) ChangeWebhook(ctx context.Context, id string, change Change, 
 
 // change makes a change of the endpoint as it is now. The status is STALE if another one came between.
 func (w *Webhooks) change(ctx context.Context, name string, change Change) (secret, status string, err error) {
-	fields, err := w.fields(ctx, name)
+	fields, err := w.store.Client.HGetAll(wire.Reading(ctx), w.keysOf(name)[1]).Result()
 	if err != nil {
-		return "", "", err
+		return "", "", failover.Wrap("read a webhook", err)
 	}
-	if fields == nil {
+	if len(fields) == 0 {
 		return "", "GONE", nil
 	}
 	var c config

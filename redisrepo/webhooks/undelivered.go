@@ -1,10 +1,10 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -14,6 +14,7 @@ import (
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
 	"frontpage/redisrepo/site"
+	"frontpage/redisrepo/wire"
 )
 
 // Undelivered is an event that was not delivered to an endpoint yet.
@@ -28,28 +29,22 @@ type Undelivered struct {
 
 // ReadUndelivered returns the undelivered events of an endpoint, in order.
 func (w *Webhooks) ReadUndelivered(ctx context.Context, e *Endpoint) ([]*Undelivered, error) {
-	var hash *redis.MapStringStringCmd
-	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { hash = pipe.HGetAll(ctx, w.keysOf(e.Name)[2]) })
+	hash, err := w.store.Client.HGetAll(wire.Reading(ctx), w.keysOf(e.Name)[2]).Result()
 	if err != nil {
 		return nil, failover.Wrap("read what was not delivered", err)
 	}
-	of := map[int64]*Undelivered{}
-	for field, text := range hash.Val() {
-		var u Undelivered
-		number, err := strconv.ParseInt(field, 10, 64)
-		if err == nil {
-			err = json.Unmarshal([]byte(text), &u)
+	all := make([]*Undelivered, 0, len(hash))
+	for field, text := range hash {
+		u := new(Undelivered)
+		if u.Number, err = strconv.ParseInt(field, 10, 64); err == nil {
+			err = json.Unmarshal([]byte(text), u)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read event %s of webhook %s: %w", field, e.Name, err)
 		}
-		u.Number = number
-		of[number] = &u
+		all = append(all, u)
 	}
-	all := make([]*Undelivered, 0, len(of))
-	for _, number := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, of[number])
-	}
+	slices.SortFunc(all, func(a, b *Undelivered) int { return cmp.Compare(a.Number, b.Number) })
 	return all, nil
 }
 
@@ -111,11 +106,8 @@ func (w *Webhooks) Save(ctx context.Context, token string, e *Endpoint, p Progre
 // MessageIDs returns a function for the id of an event's message, the same in all tries and for all endpoints. It
 // contains the epoch of the partition's data, so that ids do not repeat after a loss of data.
 func (w *Webhooks) MessageIDs(ctx context.Context) (func(*events.Event) string, error) {
-	epochs := make([]*redis.StringCmd, len(w.store.Partitions))
-	err := w.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for i, p := range w.store.Partitions {
-			epochs[i] = pipe.HGet(ctx, p.Meta(), keys.FieldEpoch)
-		}
+	epochs, err := wire.ReadEach(ctx, w.store, w.store.Partitions, func(pipe redis.Pipeliner, p keys.Partition) *redis.StringCmd {
+		return pipe.HGet(ctx, p.Meta(), keys.FieldEpoch)
 	})
 	if err != nil {
 		return nil, failover.Wrap("read the epochs", err)

@@ -180,12 +180,11 @@ func (w *Webhooks) AllWebhooks(ctx context.Context, by site.Actor) ([]*Endpoint,
 
 // Endpoints returns the endpoints, the oldest first, for the sender. One that is removed meanwhile is left out.
 func (w *Webhooks) Endpoints(ctx context.Context) ([]*Endpoint, error) {
-	var names *redis.MapStringStringCmd
-	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { names = pipe.HGetAll(ctx, w.store.Partitions[0].Webhooks()) })
+	names, err := w.store.Client.HGetAll(wire.Reading(ctx), w.store.Partitions[0].Webhooks()).Result()
 	if err != nil {
 		return nil, failover.Wrap("list webhooks", err)
 	}
-	found, err := w.read(ctx, slices.Sorted(maps.Keys(names.Val())))
+	found, err := w.read(ctx, slices.Sorted(maps.Keys(names)))
 	slices.SortStableFunc(found, func(a, b *Endpoint) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return found, err
 }
@@ -222,15 +221,6 @@ func (w *Webhooks) read(ctx context.Context, names []string) (found []*Endpoint,
 func (w *Webhooks) keysOf(name string) []string {
 	p := w.store.Partitions[0]
 	return []string{p.Webhooks(), p.Webhook(name), p.Undelivered(name)}
-}
-
-func (w *Webhooks) fields(ctx context.Context, name string) (map[string]string, error) {
-	var hash *redis.MapStringStringCmd
-	err := w.store.Read(ctx, func(pipe redis.Pipeliner) { hash = pipe.HGetAll(ctx, w.keysOf(name)[1]) })
-	if err != nil || len(hash.Val()) == 0 {
-		return nil, failover.Wrap("read a webhook", err)
-	}
-	return hash.Val(), nil
 }
 
 func (w *Webhooks) webhook(ctx context.Context, name string) (*Endpoint, error) {
