@@ -85,7 +85,8 @@ func (r *Reports) Notify(ctx context.Context, d NoticeDraft) (Receipt, error) {
 	}
 	f := filing{by: noticePrefix + receipt.Reference, reason: Illegal, note: d.Explanation, digest: digestOf(receipt.Secret)}
 	if contact != (Contact{}) {
-		if f.contact, err = r.seal(receipt.Reference, contact); err != nil {
+		text, _ := json.Marshal(contact) // it has texts only
+		if f.contact, err = r.o.Box.Seal(contactPurpose, text, []byte(receipt.Reference)); err != nil {
 			return Receipt{}, err
 		}
 	}
@@ -124,14 +125,6 @@ func (r *Reports) receipt(d NoticeDraft, ids []site.ArticleID) (Receipt, error) 
 		reference += "-" + id.Number()
 	}
 	return Receipt{Reference: reference, Secret: text(digest[randomPart:][:secretPart])}, nil
-}
-
-func (r *Reports) seal(reference string, c Contact) ([]byte, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	return r.o.Box.Seal(contactPurpose, text, []byte(reference))
 }
 
 // checkNotice returns the articles that a notice names, and the contact.

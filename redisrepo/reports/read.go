@@ -91,14 +91,6 @@ func (i *Item) LatestID() *string {
 	return new((&Report{Article: i.Article, Number: i.Latest}).ID())
 }
 
-func itemOf(id site.ArticleID, s state) *Item {
-	item := &Item{Article: id, Open: s.open, Latest: s.last, state: s}
-	if s.open > 0 {
-		item.Since = &s.since
-	}
-	return item
-}
-
 // place is a place in the queue, or in the list of a user's reports: at is the score, and articles with the same one are ordered by number.
 type place struct {
 	at float64
@@ -233,7 +225,10 @@ func (r *Reports) Items(ctx context.Context, ids []site.ArticleID) ([]*Item, err
 		if err != nil {
 			return nil, err
 		}
-		items[i] = itemOf(ids[i], s)
+		items[i] = &Item{Article: ids[i], Open: s.open, Latest: s.last, state: s}
+		if s.open > 0 {
+			items[i].Since = &s.since
+		}
 	}
 	return items, nil
 }
