@@ -47,7 +47,7 @@ type Edit struct {
 // returned, too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a
 // text. It is HostDenied if the text links to a denied host.
 func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit Edit) (article *site.Article, err error) {
-	defer func() { r.stats.edits.count(true, err) }()
+	defer func() { r.writes.Edits.count(true, err) }()
 	change, err := edit.check()
 	if err != nil {
 		return nil, err
@@ -68,13 +68,21 @@ func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit 
 		change.refused = change.logged && !by.Moderator && !by.Service
 		return r.callEdit(ctx, id, by, change, e)
 	})
-	if err != nil {
-		return nil, failover.Wrap(fmt.Sprintf("edit %v", id), err)
-	}
-	if answer.Status() == "REFUSED" {
+	switch answer.Status() {
+	case "REFUSED":
 		return nil, site.RefuseReserved(reserved, edit.Groups)
+	case "CONFLICT":
+		article, err := r.Articles.ObserveReply(id, answer)
+		if err != nil {
+			return nil, err
+		}
+		return article, site.Refuse(site.Conflict, "ifRevision", "%v has been edited since: look at it as it is now, and edit that", id)
+	case "CLOSED":
+		return nil, r.editClosed(answer.Text(1))
+	case "EMPTY":
+		return nil, site.Refuse(site.Invalid, "text", "the article has no link, so it needs a text")
 	}
-	return r.edited(id, answer)
+	return r.changed("edit", id, answer, err)
 }
 
 // callEdit calls edit.lua for an article that is in the expected groups.
@@ -121,24 +129,6 @@ func (r *Repo) callEdit(ctx context.Context, id site.ArticleID, by site.Actor, c
 		change.logged,                            // ARGV[19] logged
 		change.refused,                           // ARGV[20] refused
 	})
-}
-
-// edited returns the article, or what refuses the edit.
-func (r *Repo) edited(id site.ArticleID, answer wire.Reply) (*site.Article, error) {
-	switch answer.Status() {
-	case "CONFLICT":
-		article, err := r.Articles.ObserveReply(id, answer)
-		if err != nil {
-			return nil, err
-		}
-		return article, site.Refuse(site.Conflict, "ifRevision", "%v has been edited since: look at it as it is now, and edit that", id)
-	case "CLOSED":
-		return nil, r.editClosed(answer.Text(1))
-	case "EMPTY":
-		return nil, site.Refuse(site.Invalid, "text", "the article has no link, so it needs a text")
-	default:
-		return r.changed("edit", id, answer)
-	}
 }
 
 // differing returns the names that are in one of the lists only.

@@ -36,16 +36,13 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 // The reason of a moderator is stored in the article, its event and the moderation log. A second call adds the reason
 // for an article that a moderator has deleted without one.
 func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why) (article *site.Article, err error) {
-	defer func() { r.stats.deletions.count(true, err) }()
+	defer func() { r.writes.Deletions.count(true, err) }()
 	why, broken := why.Check()
 	if len(broken) > 0 {
 		return nil, broken
 	}
 	answer, err := r.delete(ctx, id, by, why, r.Reports.ReportKeys(id, 0), "")
-	if err != nil {
-		return nil, failover.Wrap("delete "+id.String(), err)
-	}
-	return r.changed("delete", id, answer)
+	return r.changed("delete", id, answer, err)
 }
 
 // SettleByDeleting decides the open reports of an article up to one of them, as Settle does, and deletes the
@@ -54,14 +51,11 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 //
 // Its Refusals are those of Settle and Delete.
 func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.Actor, s reports.Settling) (article *site.Article, err error) {
-	defer func() { r.stats.deletions.count(true, err) }()
+	defer func() { r.writes.Deletions.count(true, err) }()
 	answer, err := r.Reports.Decide(ctx, id, s, func(reportKeys []string, settled string) (wire.Reply, error) {
 		return r.delete(ctx, id, by, s.Why, reportKeys, settled)
 	})
-	if err != nil {
-		return nil, failover.Wrap("delete "+id.String(), err)
-	}
-	return r.changed("delete", id, answer)
+	return r.changed("delete", id, answer, err)
 }
 
 // delete calls delete.lua, which decides reports, too, unless settled is empty.
@@ -107,7 +101,7 @@ const UndoWindow = time.Minute
 // UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters. The Refusal for an invalid
 // reason is Invalid or TooLong.
 func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason string) (article *site.Article, err error) {
-	defer func() { r.stats.undeletions.count(true, err) }()
+	defer func() { r.writes.Undeletions.count(true, err) }()
 	why, broken := site.Why{Reason: reason}.Check()
 	if len(broken) > 0 {
 		return nil, broken
@@ -130,10 +124,7 @@ func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor
 			r.Store.On,                     // ARGV[14] features
 		}
 	})
-	if err != nil {
-		return nil, failover.Wrap("undelete "+id.String(), err)
-	}
-	return r.changed("undelete", id, answer)
+	return r.changed("undelete", id, answer, err)
 }
 
 // moderate calls delete.lua or undelete.lua, which take the same keys, but for those in more.
@@ -163,8 +154,11 @@ func (r *Repo) moderate(ctx context.Context, script *redis.Script, id site.Artic
 	})
 }
 
-// changed returns the article in the reply of a script that changes it, or what refuses the change.
-func (r *Repo) changed(doing string, id site.ArticleID, answer wire.Reply) (*site.Article, error) {
+// changed returns the article in the reply of a script that changes it, or what refuses the change, or the error of the call.
+func (r *Repo) changed(doing string, id site.ArticleID, answer wire.Reply, err error) (*site.Article, error) {
+	if err != nil {
+		return nil, failover.Wrap(doing+" "+id.String(), err)
+	}
 	switch status := answer.Status(); status {
 	case "OK":
 		return r.Articles.ObserveReply(id, answer)
@@ -233,16 +227,8 @@ func (r *Repo) Audit(ctx context.Context, id site.ArticleID) ([]AuditEntry, erro
 		return nil, failover.Wrap("audit "+id.String(), err)
 	}
 	return slices.SortedFunc(maps.Values(voters), func(a, b AuditEntry) int {
-		return cmp.Or(a.castAt().Compare(b.castAt()), cmp.Compare(a.Voter, b.Voter))
+		return cmp.Or(site.Value(a.At).Compare(site.Value(b.At)), cmp.Compare(a.Voter, b.Voter))
 	}), nil
-}
-
-// castAt is the zero time if the time is unknown.
-func (e AuditEntry) castAt() time.Time {
-	if e.At == nil {
-		return time.Time{}
-	}
-	return *e.At
 }
 
 // addRecords adds the times and buckets that vote.lua recorded, as members and records in turn. A record of a position

@@ -39,7 +39,7 @@ func (r *Repo) Post(ctx context.Context, poster site.UserName, d site.Draft) (*s
 // PostAs is Post for an actor who may be a moderator or a service. Only they may put an article into reserved
 // groups: for others the Refusal is Forbidden. It is Invalid for two groups of one family.
 func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article *site.Article, err error) {
-	defer func() { r.stats.posts.count(true, err) }()
+	defer func() { r.writes.Posts.count(true, err) }()
 	poster := by.Name
 	s, err := d.Check(site.PostRules)
 	if err != nil {
@@ -51,7 +51,10 @@ func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article
 	if refusals := r.Denials.CheckLinks(s.Link, s.Text); len(refusals) > 0 {
 		return nil, refusals
 	}
-	o := postOptions{at: r.Store.ScriptNow(), votes: r.firstVotes(), kind: site.KindPosted}
+	o := postOptions{at: r.Store.ScriptNow(), kind: site.KindPosted}
+	if r.Store.Rules.PosterVotes {
+		o.votes = 1
+	}
 	if d.IdempotencyKey != nil {
 		o.key, o.digest = *d.IdempotencyKey, s.Digest()
 	}
@@ -290,14 +293,6 @@ func duplicateLink(member string) error {
 	refusal := site.Refuse(site.DuplicateLink, "link", "this link was posted recently: see %v", first)
 	refusal[0].Article = &first
 	return refusal
-}
-
-// firstVotes is the number of votes of a new article.
-func (r *Repo) firstVotes() int {
-	if r.Store.Rules.PosterVotes {
-		return 1
-	}
-	return 0
 }
 
 // postCall returns the keys and arguments of post.lua.

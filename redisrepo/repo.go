@@ -87,7 +87,7 @@ type Repo struct {
 	Layout       *layout.Layout
 
 	voting *voting
-	stats  stats
+	writes WriteStats
 }
 
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are out of bounds,
@@ -106,9 +106,6 @@ func New(ctx context.Context, client redis.UniversalClient, rules site.Rules, op
 	}
 	if err := r.checkMeta(ctx); err != nil {
 		return nil, err
-	}
-	if err := r.Layout.ApplyFeatures(ctx); err != nil {
-		return nil, failover.Wrap("apply the rules", err)
 	}
 	if err := r.Layout.ApplyRules(ctx); err != nil {
 		return nil, failover.Wrap("apply the rules", err)
@@ -259,10 +256,7 @@ func (r *Repo) reopen(ctx context.Context, index int) (epoch string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if err := r.Layout.ApplyFeatures(ctx); err != nil { // writes them
-		return "", failover.Wrap("apply the rules", err)
-	}
-	if err := r.Layout.ApplyRules(ctx); err != nil {
+	if err := r.Layout.ApplyRules(ctx); err != nil { // writes them
 		return "", failover.Wrap("apply the rules", err)
 	}
 	r.Store.UseMeta(found[keys.FieldCursorKey], found[keys.FieldUUID])
@@ -287,51 +281,30 @@ func (r *Repo) Serves(ctx context.Context) error {
 	return r.Store.MayWrite(ctx)
 }
 
-// Stats are counters since a Repo was opened, and its present state.
-type Stats struct {
-	Votes, Posts, Edits, Regroupings, Deletions, Undeletions Writes
-
-	live.WatchStats
-}
+// WriteStats are counters of calls since a Repo was opened. The zero value is ready to use.
+type WriteStats struct{ Votes, Posts, Edits, Regroupings, Deletions, Undeletions Writes }
 
 // Writes counts the calls of one kind by their result.
 type Writes struct {
-	Done      uint64
-	Unchanged uint64 // votes that set the position that the voter had
-	Refused   uint64 // by the rules of the site
-	Failed    uint64 // they may have taken effect
+	Done      atomic.Uint64
+	Unchanged atomic.Uint64 // votes that set the position that the voter had
+	Refused   atomic.Uint64 // by the rules of the site
+	Failed    atomic.Uint64 // they may have taken effect
 }
-
-// stats is what Stats is made of. The zero value is ready to use.
-type stats struct {
-	votes, posts, edits, regroupings, deletions, undeletions writeStats
-}
-
-type writeStats struct{ done, unchanged, refused, failed atomic.Uint64 }
 
 // count counts a call.
-func (w *writeStats) count(changed bool, err error) {
+func (w *Writes) count(changed bool, err error) {
 	switch {
 	case errors.As(err, new(site.Refusal)):
-		w.refused.Add(1)
+		w.Refused.Add(1)
 	case err != nil:
-		w.failed.Add(1)
+		w.Failed.Add(1)
 	case changed:
-		w.done.Add(1)
+		w.Done.Add(1)
 	default:
-		w.unchanged.Add(1)
+		w.Unchanged.Add(1)
 	}
 }
 
-func (w *writeStats) read() Writes {
-	return Writes{w.done.Load(), w.unchanged.Load(), w.refused.Load(), w.failed.Load()}
-}
-
-// Stats returns the present numbers.
-func (r *Repo) Stats() Stats {
-	return Stats{
-		Votes: r.stats.votes.read(), Posts: r.stats.posts.read(), Edits: r.stats.edits.read(), Regroupings: r.stats.regroupings.read(),
-		Deletions: r.stats.deletions.read(), Undeletions: r.stats.undeletions.read(),
-		WatchStats: r.Live.WatchStats(),
-	}
-}
+// Writes returns the counters, which go on.
+func (r *Repo) Writes() *WriteStats { return &r.writes }

@@ -53,7 +53,7 @@ type ballot struct {
 }
 
 func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result VoteResult, err error) {
-	defer func() { r.stats.votes.count(result.Changed, err) }()
+	defer func() { r.writes.Votes.count(result.Changed, err) }()
 	if b.vote < site.Down || b.vote > site.Up {
 		return VoteResult{}, site.Refuse(site.Invalid, "direction", "a vote is up, down or none, not %d", int(b.vote))
 	}
@@ -68,8 +68,7 @@ func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result
 	if err == nil {
 		result, err = r.voteResult(id, call, b, answer, again)
 	}
-	var refusal site.Refusal
-	if err != nil && !errors.As(err, &refusal) {
+	if err != nil && !errors.As(err, new(site.Refusal)) {
 		return VoteResult{}, failover.Wrap(fmt.Sprintf("vote on %v", id), err)
 	}
 	return result, err

@@ -150,12 +150,4 @@ func (v *voteCalls) forget() {
 }
 
 // size is about how many bytes a call takes.
-func (c *voteCall) size() int {
-	n := 1000 + 2*len(c.article.Title)
-	for _, text := range []*string{c.article.Link, c.article.Text} {
-		if text != nil {
-			n += len(*text)
-		}
-	}
-	return n
-}
+func (c *voteCall) size() int { return c.article.Bytes() + len(c.article.Title) + 600 }

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,14 +69,7 @@ func (c *checker) castKeys(ctx context.Context, p keys.Partition, names []string
 			return err
 		}
 	}
-	for len(few) > 0 {
-		n := min(wire.BatchSize, len(few))
-		if err := c.castVotes(ctx, p, few[:n]); err != nil {
-			return err
-		}
-		few = few[n:]
-	}
-	return nil
+	return wire.InBatches(func(some []castMember) error { return c.castVotes(ctx, p, some) })(few)
 }
 
 // castMembers parses the members of a key.
@@ -312,10 +304,9 @@ func (c *checker) voidsOf(ctx context.Context, p keys.Partition, batch []facts) 
 		if err != nil {
 			return err
 		}
-		for some := range slices.Chunk(all, wire.BatchSize) {
-			if err := c.uncounted(ctx, p, f.id, some); err != nil {
-				return err
-			}
+		err = wire.InBatches(func(some []*voids.Void) error { return c.uncounted(ctx, p, f.id, some) })(all)
+		if err != nil {
+			return err
 		}
 	}
 	return nil

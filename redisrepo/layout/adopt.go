@@ -42,14 +42,12 @@ const newest = 1000
 
 // AdoptNew calls Adopt if one of the newest articles shows that a legacy client wrote to the store while no process of
 // the site ran. A key of another type is not an error here: check reports it.
-func (r *Layout) AdoptNew(ctx context.Context) error {
-	if err := r.adoptNew(ctx); !isWrongType(err) {
-		return err
-	}
-	return nil
-}
-
-func (r *Layout) adoptNew(ctx context.Context) error {
+func (r *Layout) AdoptNew(ctx context.Context) (err error) {
+	defer func() {
+		if isWrongType(err) {
+			err = nil
+		}
+	}()
 	p := r.store.Partitions[0]
 	if p != keys.Untagged || r.store.KeepRules {
 		return nil

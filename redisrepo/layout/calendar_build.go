@@ -30,7 +30,7 @@ func (r *Layout) BeginCalendar(ctx context.Context, pipe redis.Pipeliner, p keys
 func (r *Layout) buildCalendar(ctx context.Context, b *building) error {
 	return r.inOrderOfTime(ctx, b, func(articles []redis.Z) error {
 		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
-			for _, some := range byDay(articles) {
+			for some := range Runs(articles, dayOf) {
 				r.queueBuild(ctx, pipe, b.p, "", some)
 			}
 		})
@@ -53,7 +53,7 @@ func (r *Layout) buildGroupCalendars(ctx context.Context, b *building) error {
 		}
 		return r.store.Write(ctx, func(pipe redis.Pipeliner) {
 			for name, articles := range groups {
-				for _, some := range byDay(articles) {
+				for some := range Runs(articles, dayOf) {
 					r.queueBuild(ctx, pipe, b.p, name, some)
 				}
 			}
@@ -93,16 +93,8 @@ func (r *Layout) inOrderOfTime(ctx context.Context, b *building, handle func([]r
 	}
 }
 
-// byDay returns the articles, which are in the order of their times, in parts of one day each.
-func byDay(articles []redis.Z) (days [][]redis.Z) {
-	for i, z := range articles {
-		if i == 0 || site.HourOf(z.Score).Day() != site.HourOf(articles[i-1].Score).Day() {
-			days = append(days, nil)
-		}
-		days[len(days)-1] = append(days[len(days)-1], z)
-	}
-	return days
-}
+// dayOf returns the day of an article by its time.
+func dayOf(article redis.Z) int64 { return site.HourOf(article.Score).Day() }
 
 // queueBuild puts articles of one day into the calendar of the site, or into that of a group if it has a name.
 func (r *Layout) queueBuild(ctx context.Context, pipe redis.Pipeliner, p keys.Partition, group site.GroupName, articles []redis.Z) {

@@ -168,9 +168,9 @@ func PendingSteps(f Feature, steps []FeatureStep) string {
 	return fmt.Sprintf("build %s from %d articles", f.what, articles)
 }
 
-// ApplyFeatures builds the features that were switched on, and drops those that were switched off. It is an error to
+// applyFeatures builds the features that were switched on, and drops those that were switched off. It is an error to
 // switch one while a process of the site runs, which would not notice.
-func (r *Layout) ApplyFeatures(ctx context.Context) error {
+func (r *Layout) applyFeatures(ctx context.Context) error {
 	steps, err := r.FeatureSteps(ctx)
 	if err != nil || len(steps) == 0 {
 		return err

@@ -5,6 +5,7 @@ package layout
 import (
 	"context"
 	"crypto/rand"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,21 @@ import (
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/views"
 	"frontpage/redisrepo/wire"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+// The scripts of upgrades, and those that a start calls.
+var (
+	adoptScript     = wire.Script(luaFiles, "adopt.lua")
+	rerankScript    = wire.Script(luaFiles, "rerank.lua")
+	OpenScript      = wire.Script(luaFiles, "open.lua")
+	linkScript      = wire.Script(luaFiles, "link.lua")
+	dropLinkScript  = wire.Script(luaFiles, "droplink.lua")
+	buildScript     = wire.Script(luaFiles, "build.lua")
+	layoutScript    = wire.Script(luaFiles, "layout.lua")
+	fillCastsScript = wire.Script(luaFiles, "fillcasts.lua")
 )
 
 // Layout upgrades the data of a store to this program's layout, rules and features.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -39,8 +40,8 @@ func (r *Layout) RecordLinks(ctx context.Context, articles []articles.Linked) er
 	})
 }
 
-// ReadLinks returns those of the articles of a partition that have links.
-func (r *Layout) ReadLinks(ctx context.Context, p keys.Partition, members []string) ([]articles.Linked, error) {
+// readLinks returns those of the articles of a partition that have links.
+func (r *Layout) readLinks(ctx context.Context, p keys.Partition, members []string) ([]articles.Linked, error) {
 	hashes, err := wire.ReadEach(ctx, r.store, members, func(pipe redis.Pipeliner, member string) *redis.SliceCmd {
 		return pipe.HMGet(ctx, p.Key(member), site.FieldLink, site.FieldTime)
 	})
@@ -105,38 +106,47 @@ func (r *Layout) moveLinks(ctx context.Context, p keys.Partition) error {
 // recordLinks is the upgrade from layout 7, of which some records were dropped for newer articles that had their links.
 // Records of deleted articles were moved, unless their links were free.
 func (r *Layout) recordLinks(ctx context.Context, p keys.Partition) error {
-	return r.eachLinked(ctx, p, "recording all links", []string{p.Ranking(site.ByTime)}, func(articles []articles.Linked) error {
-		return r.RecordLinks(ctx, articles)
+	times, done := p.Ranking(site.ByTime), 0
+	total, err := r.store.Client.ZCard(ctx, times).Result()
+	if err != nil {
+		return err
+	}
+	return r.store.At(ctx, times, func(ctx context.Context, server redis.Cmdable) error {
+		return wire.Walk(2, func(members []string) error {
+			done += len(members)
+			r.OnProgress("recording all links", min(done, int(total)), int(total))
+			linked, err := r.readLinks(ctx, p, members)
+			if err != nil {
+				return err
+			}
+			return r.RecordLinks(ctx, linked)
+		}, func(cursor uint64) *redis.ScanCmd {
+			return server.ZScan(failover.Impatient(ctx), times, cursor, "", linksRead)
+		})
 	})
 }
 
-// eachLinked calls handle with the articles in some sets that have links, and reports the progress.
-func (r *Layout) eachLinked(ctx context.Context, p keys.Partition, doing string, sets []string, handle func([]articles.Linked) error) error {
-	total, done := 0, 0
-	for _, set := range sets {
-		n, err := r.store.Client.ZCard(ctx, set).Result()
-		if err != nil {
-			return err
-		}
-		total += int(n)
-	}
-	for _, set := range sets {
-		err := r.store.At(ctx, set, func(ctx context.Context, server redis.Cmdable) error {
-			return wire.Walk(2, func(members []string) error {
-				done += len(members)
-				r.OnProgress(doing, min(done, total), total)
-				articles, err := r.ReadLinks(ctx, p, members)
-				if err != nil {
-					return err
+// RecordSkeletons records the skeletons of the names of posters and accounts, at the end of an import, whose posters do
+// not count as new.
+func (r *Layout) RecordSkeletons(ctx context.Context, p keys.Partition) error {
+	return r.store.EachMatching(ctx, p, p.Key("[ap][co]*"), func(found []string) error {
+		var names []site.UserName
+		var accounts []*redis.StringCmd
+		err := r.store.Read(ctx, func(pipe redis.Pipeliner) {
+			for _, key := range found {
+				if name, is := strings.CutPrefix(key, p.Posted("")); is {
+					names = append(names, site.UserName(name))
+				} else if strings.HasPrefix(key, p.Account("")) {
+					accounts = append(accounts, pipe.Get(ctx, key))
 				}
-				return handle(articles)
-			}, func(cursor uint64) *redis.ScanCmd {
-				return server.ZScan(failover.Impatient(ctx), set, cursor, "", linksRead)
-			})
+			}
 		})
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		for _, account := range accounts {
+			names = append(names, site.UserName(account.Val()))
+		}
+		return r.sessions.RecordSkeletons(ctx, names)
+	})
 }

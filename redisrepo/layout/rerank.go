@@ -52,9 +52,13 @@ func RecordedRule(rules map[string]string, rule string) string {
 	return rules[rule]
 }
 
-// ApplyRules re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt: the next start
-// begins again, under any rules.
+// ApplyRules builds the features that were switched on, and drops those that were switched off; that is an error while a
+// process of the site runs. Then it re-ranks all articles if the rules differ from those in meta:. It is safe to interrupt:
+// the next start begins again, under any rules.
 func (r *Layout) ApplyRules(ctx context.Context) error {
+	if err := r.applyFeatures(ctx); err != nil {
+		return err
+	}
 	rules := r.RankingRules()
 	outdated, changed, err := r.Outdated(ctx)
 	if err != nil {
@@ -167,14 +171,10 @@ func (r *Layout) NoteForgotten(meta map[string]string) {
 
 // recordForgotten records which voters are forgotten, before re-ranking keeps the others longer.
 func (r *Layout) recordForgotten(ctx context.Context, partitions []keys.Partition) error {
-	if r.articles.Forgotten.Load() == 0 || len(partitions) == 0 {
+	if r.articles.Forgotten.Load() == 0 {
 		return nil
 	}
-	return r.store.Read(ctx, func(pipe redis.Pipeliner) {
-		for _, p := range partitions {
-			pipe.HSet(ctx, p.Meta(), keys.FieldForgotten, r.forgottenText())
-		}
-	})
+	return r.recordRules(ctx, partitions, map[string]string{keys.FieldForgotten: r.forgottenText()})
 }
 
 func (r *Layout) forgottenText() string {

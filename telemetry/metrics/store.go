@@ -124,15 +124,15 @@ var (
 
 // writes exports what a Repo has written, and how it follows the changes of all processes.
 func writes(v values, repo *redisrepo.Repo) {
-	s := repo.Stats()
-	for write, n := range map[string]redisrepo.Writes{
-		"vote": s.Votes, "post": s.Posts, "edit": s.Edits, "regroup": s.Regroupings, "delete": s.Deletions, "undelete": s.Undeletions,
+	w, s := repo.Writes(), repo.Live.WatchStats()
+	for write, n := range map[string]*redisrepo.Writes{
+		"vote": &w.Votes, "post": &w.Posts, "edit": &w.Edits, "regroup": &w.Regroupings, "delete": &w.Deletions, "undelete": &w.Undeletions,
 	} {
-		v.counter(writesDone, n.Done, write, "done")
-		v.counter(writesDone, n.Refused, write, "refused")
-		v.counter(writesDone, n.Failed, write, "failed")
+		v.counter(writesDone, n.Done.Load(), write, "done")
+		v.counter(writesDone, n.Refused.Load(), write, "refused")
+		v.counter(writesDone, n.Failed.Load(), write, "failed")
 		if write == "vote" {
-			v.counter(writesDone, n.Unchanged, write, "unchanged")
+			v.counter(writesDone, n.Unchanged.Load(), write, "unchanged")
 		}
 	}
 	for kind, n := range s.Changes {
