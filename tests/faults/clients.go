@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -117,19 +119,38 @@ func (r *response) refusal() string {
 	return ""
 }
 
+// request returns a request for an operation of a user, as an authenticating proxy sends it. It is an error while the server
+// does not serve.
+func request(ctx context.Context, to *server, user, query string) (*http.Request, error) {
+	body, _ := json.Marshal(map[string]string{"query": query})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.address()+"/query", bytes.NewReader(body))
+	if err != nil || req.URL.Host == "" {
+		return nil, cmp.Or(err, errors.New("it does not serve"))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-User", user)
+	if user == auditor {
+		req.Header.Set("X-Roles", "moderator")
+	}
+	return req, nil
+}
+
+// judge reports whether a response has errors, and fails for those that no fault of Redis explains.
+func (s *site) judge(r response, format string, args ...any) (failed bool) {
+	for _, e := range r.Errors {
+		if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
+			s.history.fail(unavailable, "%s"+format, append([]any{code}, args...)...)
+		}
+	}
+	return len(r.Errors) > 0
+}
+
 // ask sends an operation once. ok is false if it is not known whether it took effect.
 func (s *site) ask(ctx context.Context, to *server, user, query string) (r response, ok bool) {
-	address := to.address()
-	if address == "" {
-		return r, false
-	}
-	body, _ := json.Marshal(map[string]string{"query": query})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/query", bytes.NewReader(body))
+	req, err := request(ctx, to, user, query)
 	if err != nil {
 		return r, false
 	}
-	req.Header.Set("Content-Type", "application/json")
-	identify(req, user)
 	began := time.Now()
 	res, err := s.http.Do(req)
 	if err == nil {
@@ -142,12 +163,7 @@ func (s *site) ask(ctx context.Context, to *server, user, query string) (r respo
 		s.counts.unknown.Add(1)
 		return r, false
 	}
-	for _, e := range r.Errors {
-		if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
-			s.history.fail(unavailable, "%s, as server %s answered %s", code, to.name, query)
-		}
-	}
-	if len(r.Errors) > 0 {
+	if s.judge(r, ", as server %s answered %s", to.name, query) {
 		s.counts.unknown.Add(1)
 		return r, false
 	}
@@ -156,14 +172,11 @@ func (s *site) ask(ctx context.Context, to *server, user, query string) (r respo
 
 // stream reads the event stream of a subscription until it ends, or take returns false. It calls opened at its first line.
 func (s *site) stream(ctx context.Context, from *server, user, subscription string, opened func(), take func(response) bool) {
-	body, _ := json.Marshal(map[string]string{"query": subscription})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, from.address()+"/query", bytes.NewReader(body))
+	req, err := request(ctx, from, user, subscription)
 	if err != nil {
 		return
 	}
-	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	identify(req, user)
 	res, err := s.http.Transport.RoundTrip(req) // without the timeout of other requests
 	if err != nil {
 		return
@@ -179,23 +192,9 @@ func (s *site) stream(ctx context.Context, from *server, user, subscription stri
 		if !ok || json.Unmarshal([]byte(data), &r) != nil {
 			continue
 		}
-		for _, e := range r.Errors {
-			if code := e.Extensions.Code; code != "UNAVAILABLE" && code != "TIMEOUT" {
-				s.history.fail(unavailable, "%s for a subscription to server %s", code, from.name)
-			}
+		if s.judge(r, " for a subscription to server %s", from.name) || !take(r) {
 			return
 		}
-		if !take(r) {
-			return
-		}
-	}
-}
-
-// identify says who sends a request, as an authenticating proxy does.
-func identify(req *http.Request, user string) {
-	req.Header.Set("X-User", user)
-	if user == auditor {
-		req.Header.Set("X-Roles", "moderator")
 	}
 }
 

@@ -117,13 +117,8 @@ func (h *history) forgotten(w write) bool {
 func (h *history) possible(r register) (values []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.after(h.writes[r])
-}
-
-// after is possible for some writes. The caller holds mu.
-func (h *history) after(writes []write) []string {
-	values := []string{""}
-	for _, w := range writes {
+	values = []string{""}
+	for _, w := range h.writes[r] {
 		if !w.uncertain && !h.forgotten(w) {
 			values = values[:0]
 		}

@@ -50,10 +50,7 @@ func (s *server) run(ctx context.Context) {
 			return
 		}
 		s.serve()
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		pause(ctx, 50*time.Millisecond)
 	}
 }
 

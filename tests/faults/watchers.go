@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,9 +130,9 @@ func (w *watcher) isConnected() bool {
 
 // list is a GraphQL list of article ids.
 func list(ids []int) string {
-	var text strings.Builder
+	text := "["
 	for _, id := range ids {
-		fmt.Fprintf(&text, `"article:%d" `, id)
+		text += fmt.Sprintf(`"article:%d" `, id)
 	}
-	return "[" + text.String() + "]"
+	return text + "]"
 }

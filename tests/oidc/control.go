@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,23 +99,21 @@ func (c *control) token(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
-	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	answer := httptest.NewRecorder()
 	c.next.ServeHTTP(answer, req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	renewal := strings.Contains(string(body), "grant_type=refresh_token")
-	text := answer.body.Bytes()
+	text := answer.Body.Bytes()
 	var members map[string]any
-	if answer.status == http.StatusOK && json.Unmarshal(text, &members) == nil {
+	if answer.Code == http.StatusOK && json.Unmarshal(text, &members) == nil {
 		if renewal {
 			c.renewals++
 		}
 		text = c.edit(members, renewal)
 	}
-	for name, values := range answer.header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.status)
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
 	_, _ = w.Write(text)
 }
 
@@ -131,14 +131,3 @@ func (c *control) edit(members map[string]any, renewal bool) []byte {
 	text, _ := json.Marshal(members)
 	return text
 }
-
-// recorder keeps an answer.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header            { return r.header }
-func (r *recorder) WriteHeader(status int)         { r.status = status }
-func (r *recorder) Write(text []byte) (int, error) { return r.body.Write(text) }

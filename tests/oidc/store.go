@@ -59,7 +59,7 @@ type store struct {
 	clients map[string]client
 
 	mu       sync.Mutex
-	keys     []key         // the last one signs
+	key      key           // signs
 	lifetime time.Duration // of access tokens
 	roles    map[string]string
 }
@@ -92,27 +92,30 @@ func (k publicKey) Algorithm() jose.SignatureAlgorithm { return jose.RS256 }
 
 // rotate replaces the key that signs. The one before is published no longer.
 func (s *store) rotate() {
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	private := must(rsa.GenerateKey(rand.Reader, 2048))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key = key{rand.Text(), private}
+}
+
+func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keys = []key{{rand.Text(), private}}
+	return value
 }
 
-func (s *store) SigningKey(context.Context) (op.SigningKey, error) {
+func (s *store) signs() key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keys[len(s.keys)-1], nil
+	return s.key
 }
+
+func (s *store) SigningKey(context.Context) (op.SigningKey, error) { return s.signs(), nil }
 
 // sign returns a token with changed claims, signed again.
 func (s *store) sign(token, changes string) string {
-	parsed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256})
-	if err != nil {
-		panic(err)
-	}
+	parsed := must(jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256}))
 	claims := map[string]any{}
 	for _, text := range [][]byte{parsed.UnsafePayloadWithoutVerification(), []byte(changes)} {
 		if err := json.Unmarshal(text, &claims); err != nil {
@@ -124,33 +127,12 @@ func (s *store) sign(token, changes string) string {
 			delete(claims, name)
 		}
 	}
-	text, _ := json.Marshal(claims)
-	s.mu.Lock()
-	last := s.keys[len(s.keys)-1]
-	s.mu.Unlock()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: last.private, KeyID: last.id}}, nil)
-	if err != nil {
-		panic(err)
-	}
-	signed, err := signer.Sign(text)
-	if err != nil {
-		panic(err)
-	}
-	compact, err := signed.CompactSerialize()
-	if err != nil {
-		panic(err)
-	}
-	return compact
+	key := s.signs()
+	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key.private, KeyID: key.id}}, nil))
+	return must(must(signer.Sign(must(json.Marshal(claims)))).CompactSerialize())
 }
 
-func (s *store) KeySet(context.Context) (all []op.Key, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.keys {
-		all = append(all, publicKey{k})
-	}
-	return all, nil
-}
+func (s *store) KeySet(context.Context) ([]op.Key, error) { return []op.Key{publicKey{s.signs()}}, nil }
 
 func (s *store) SignatureAlgorithms(context.Context) ([]jose.SignatureAlgorithm, error) {
 	return []jose.SignatureAlgorithm{jose.RS256}, nil

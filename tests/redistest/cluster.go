@@ -99,11 +99,16 @@ func (c *Cluster) topology(of int, addresses []string) string {
 
 // URL is the address in the form of REDIS_URL.
 func (c *Cluster) URL() string {
-	var hosts []string
-	for _, n := range c.Nodes {
-		hosts = append(hosts, n.Addr)
+	return "redis+cluster://" + hosts(c.Nodes)
+}
+
+// hosts are the addresses of servers, as a URL has them.
+func hosts(servers []*Server) string {
+	var addresses []string
+	for _, n := range servers {
+		addresses = append(addresses, n.Addr)
 	}
-	return "redis+cluster://" + strings.Join(hosts, ",")
+	return strings.Join(addresses, ",")
 }
 
 // Primary is the primary of the key.
@@ -145,7 +150,7 @@ func (c *Cluster) Other(key string) *Server {
 func (c *Cluster) AwaitFailover(key string, before *Server) *Server {
 	c.tb.Helper()
 	var now *Server
-	c.await("failover of "+before.Addr, func() bool {
+	require.Eventually(c.tb, "failover of "+before.Addr, func() bool {
 		if nodes := c.shard(key); len(nodes) > 0 {
 			now = nodes[0]
 		}
@@ -159,7 +164,7 @@ func (c *Cluster) Failover(key string) {
 	c.tb.Helper()
 	before, replica := c.Primary(key), c.Replica(key)
 	var asked time.Time
-	c.await("failover on command of "+before.Addr, func() bool {
+	require.Eventually(c.tb, "failover on command of "+before.Addr, func() bool {
 		if time.Since(asked) > 6*time.Second { // a node tries for five
 			asked = time.Now()
 			_ = replica.Client.ClusterFailover(context.Background()).Err()
@@ -172,7 +177,7 @@ func (c *Cluster) Failover(key string) {
 // AwaitHealthy waits until all nodes run and agree on the slots, and each primary has an up-to-date replica.
 func (c *Cluster) AwaitHealthy() {
 	c.tb.Helper()
-	c.await("healthy cluster", func() bool {
+	require.Eventually(c.tb, "healthy cluster", func() bool {
 		views := c.views()
 		if len(views) < len(c.Nodes) {
 			return false
@@ -255,11 +260,6 @@ func (c *Cluster) slot(key string) int {
 	return 0
 }
 
-func (c *Cluster) await(what string, done func() bool) {
-	c.tb.Helper()
-	require.Eventually(c.tb, what, done)
-}
-
 // Move is a slot on its way from one primary to another.
 type Move struct {
 	cluster  *Cluster
@@ -306,7 +306,7 @@ func (m *Move) Finish() {
 	c.tb.Helper()
 	c.do(m.to, "CLUSTER", "SETSLOT", m.slot, "NODE", c.id(m.to))
 	c.do(m.from, "CLUSTER", "SETSLOT", m.slot, "NODE", c.id(m.to))
-	c.await("move of slot "+strconv.Itoa(m.slot), func() bool {
+	require.Eventually(c.tb, "move of slot "+strconv.Itoa(m.slot), func() bool {
 		for _, view := range c.views() {
 			for _, shard := range view {
 				if shard.Start <= m.slot && m.slot <= shard.End && shard.Nodes[0].ID != c.id(m.to) {

@@ -50,36 +50,39 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, commands []redis.Cmder) error { return h(ctx, commands, next) }
 }
 
-// Writing is a hook for writes to a connection. It writes the bytes to conn, fails, or drops them.
-type Writing func(conn net.Conn, b []byte) (int, error)
+// dialing is a hook that wraps each new connection.
+type dialing func(net.Conn) net.Conn
+
+func (wrap dialing) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := next(ctx, network, address)
+		return wrap(conn), err
+	}
+}
+
+func (dialing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (dialing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Writing returns a hook for writes to connections. write writes the bytes to conn, fails, or drops them.
+func Writing(write func(conn net.Conn, b []byte) (int, error)) redis.Hook {
+	return dialing(func(conn net.Conn) net.Conn { return writingConn{conn, write} })
+}
 
 type writingConn struct {
 	net.Conn
-	write Writing
+	write func(conn net.Conn, b []byte) (int, error)
 }
 
 func (c writingConn) Write(b []byte) (int, error) { return c.write(c.Conn, b) }
 
-// DialHook implements redis.Hook.
-func (w Writing) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return writingConn{conn, w}, err
-	}
-}
-
-// ProcessHook implements redis.Hook.
-func (Writing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (Writing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // LostReply is a hook that breaks a connection once: after the next script was executed, before its reply is read.
 type LostReply struct {
-	Armed atomic.Bool // whether the next reply will be lost; false once it was
-	Then  func()      // called when the reply is lost, if not nil
+	dialing             // for other hooks than DialHook
+	Armed   atomic.Bool // whether the next reply will be lost; false once it was
+	Then    func()      // called when the reply is lost, if not nil
 }
 
 type lossyConn struct {
@@ -90,18 +93,7 @@ type lossyConn struct {
 
 // DialHook implements redis.Hook.
 func (h *LostReply) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := next(ctx, network, address)
-		return &lossyConn{Conn: conn, h: h}, err
-	}
-}
-
-// ProcessHook implements redis.Hook.
-func (*LostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (*LostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return dialing(func(conn net.Conn) net.Conn { return &lossyConn{Conn: conn, h: h} }).DialHook(next)
 }
 
 func (c *lossyConn) Write(b []byte) (int, error) {

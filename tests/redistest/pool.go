@@ -54,17 +54,14 @@ func (s *Server) giveBack() {
 	}
 	next := at(folder)
 	next.process, next.fresh = s.process, s.fresh
-	_, err = next.Client.Pipelined(context.Background(), func(p redis.Pipeliner) error {
-		for _, command := range [][]any{
-			{"client", "kill", "type", "normal"},
-			{"client", "kill", "type", "pubsub"},
-			{"client", "unpause"},
-			{"flushall"},
-			{"script", "flush"},
-			{"config", "resetstat"},
-		} {
-			p.Do(context.Background(), command...)
-		}
+	ctx := context.Background()
+	_, err = next.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Do(ctx, "client", "kill", "type", "normal")
+		p.Do(ctx, "client", "kill", "type", "pubsub")
+		p.Do(ctx, "client", "unpause")
+		p.FlushAll(ctx)
+		p.ScriptFlush(ctx)
+		p.ConfigResetStat(ctx)
 		return nil
 	})
 	if err != nil || !next.isFresh() {

@@ -75,11 +75,7 @@ func words(addr string) string { return strings.Replace(addr, ":", " ", 1) }
 
 // URL is the address in the form of REDIS_URL.
 func (s *Sentinels) URL() string {
-	var hosts []string
-	for _, n := range s.Sentinels {
-		hosts = append(hosts, n.Addr)
-	}
-	return "redis+sentinel://" + strings.Join(hosts, ",") + "/" + master
+	return "redis+sentinel://" + hosts(s.Sentinels) + "/" + master
 }
 
 // Primary returns the server that all Sentinels, and the server itself, call the primary; otherwise nil.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -419,17 +420,15 @@ func (b *Log) Logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: level}))
 }
 
-// Tally counts equal commands, for example "hgetall 25, zrange 1". It sorts commands in place.
+// Tally counts equal commands, for example "hgetall 25, zrange 1".
 func Tally(commands []string) string {
-	slices.Sort(commands)
+	numbers := map[string]int{}
+	for _, name := range commands {
+		numbers[name]++
+	}
 	var counts []string
-	for len(commands) > 0 {
-		name := commands[0]
-		n := 0
-		for n < len(commands) && commands[n] == name {
-			n++
-		}
-		counts, commands = append(counts, fmt.Sprint(name, " ", n)), commands[n:]
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		counts = append(counts, fmt.Sprint(name, " ", numbers[name]))
 	}
 	return strings.Join(counts, ", ")
 }
