@@ -47,7 +47,7 @@ type Edit struct {
 // returned, too. It is Invalid or TooLong for invalid values, and for an edit that would leave neither a link nor a
 // text. It is HostDenied if the text links to a denied host.
 func (r *Repo) Edit(ctx context.Context, id site.ArticleID, by site.Actor, edit Edit) (article *site.Article, err error) {
-	defer func() { r.writes.Edits.count(true, err) }()
+	defer func() { r.Writes.Edits.count(true, err) }()
 	change, err := edit.check()
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (r *Repo) MayRegroup(by site.Actor, article *site.Article) bool {
 // The reason of a moderator is stored in the article, its event and the moderation log. A second call adds the reason
 // for an article that a moderator has deleted without one.
 func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why site.Why) (article *site.Article, err error) {
-	defer func() { r.writes.Deletions.count(true, err) }()
+	defer func() { r.Writes.Deletions.count(true, err) }()
 	why, broken := why.Check()
 	if len(broken) > 0 {
 		return nil, broken
@@ -51,7 +51,7 @@ func (r *Repo) Delete(ctx context.Context, id site.ArticleID, by site.Actor, why
 //
 // Its Refusals are those of Settle and Delete.
 func (r *Repo) SettleByDeleting(ctx context.Context, id site.ArticleID, by site.Actor, s reports.Settling) (article *site.Article, err error) {
-	defer func() { r.writes.Deletions.count(true, err) }()
+	defer func() { r.Writes.Deletions.count(true, err) }()
 	answer, err := r.Reports.Decide(ctx, id, s, func(reportKeys []string, settled string) (wire.Reply, error) {
 		return r.delete(ctx, id, by, s.Why, reportKeys, settled)
 	})
@@ -101,7 +101,7 @@ const UndoWindow = time.Minute
 // UndeleteFor is Undelete with a reason for the moderation log, of at most 500 characters. The Refusal for an invalid
 // reason is Invalid or TooLong.
 func (r *Repo) UndeleteFor(ctx context.Context, id site.ArticleID, by site.Actor, reason string) (article *site.Article, err error) {
-	defer func() { r.writes.Undeletions.count(true, err) }()
+	defer func() { r.Writes.Undeletions.count(true, err) }()
 	why, broken := site.Why{Reason: reason}.Check()
 	if len(broken) > 0 {
 		return nil, broken

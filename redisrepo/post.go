@@ -39,7 +39,7 @@ func (r *Repo) Post(ctx context.Context, poster site.UserName, d site.Draft) (*s
 // PostAs is Post for an actor who may be a moderator or a service. Only they may put an article into reserved
 // groups: for others the Refusal is Forbidden. It is Invalid for two groups of one family.
 func (r *Repo) PostAs(ctx context.Context, by site.Actor, d site.Draft) (article *site.Article, err error) {
-	defer func() { r.writes.Posts.count(true, err) }()
+	defer func() { r.Writes.Posts.count(true, err) }()
 	poster := by.Name
 	s, err := d.Check(site.PostRules)
 	if err != nil {

@@ -28,7 +28,7 @@ func (r *Repo) Regroup(ctx context.Context, id site.ArticleID, by site.Actor, ad
 
 // RegroupFor is Regroup by a moderator who says why, as in an Edit.
 func (r *Repo) RegroupFor(ctx context.Context, id site.ArticleID, by site.Actor, add, remove []string, why site.Why) (article *site.Article, err error) {
-	defer func() { r.writes.Regroupings.count(true, err) }()
+	defer func() { r.Writes.Regroupings.count(true, err) }()
 	adding, removing, err := parseRegroup(add, remove)
 	if err != nil {
 		return nil, err

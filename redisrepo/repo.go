@@ -86,8 +86,9 @@ type Repo struct {
 	Erasing      *lease.Lease // of erasures
 	Layout       *layout.Layout
 
+	Writes WriteStats
+
 	voting *voting
-	writes WriteStats
 }
 
 // New opens the site in the store, or creates an empty one. It returns a *RuleError for rules that are out of bounds,
@@ -185,7 +186,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.Lease, r.Erasing = lease.New(store, store.Partitions[0].Lease()), lease.New(store, store.Partitions[0].Erasing())
 	r.Search = search.New(store, r.Articles, r.Log, o.search)
 	r.Personal = personal.New(store, r.Articles, r.Casts, r.Views, r.Reports, r.Denials, r.Sessions, r.Voids, r.Saved)
-	r.Layout = layout.New(store, r.Articles, r.Lists, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
+	r.Layout = layout.New(store, r.Articles, r.Rankings, r.Casts, r.Sessions, r.Views, o.Options)
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()
 	r.Denials.OnErased = r.forgetErased
@@ -305,6 +306,3 @@ func (w *Writes) count(changed bool, err error) {
 		w.Unchanged.Add(1)
 	}
 }
-
-// Writes returns the counters, which go on.
-func (r *Repo) Writes() *WriteStats { return &r.writes }

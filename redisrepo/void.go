@@ -44,8 +44,6 @@ func (r *Repo) VoidVotes(ctx context.Context, id site.ArticleID, by site.Actor, 
 		voter, err := site.ParseUserName(name)
 		if broken, ok := errors.AsType[site.Refusal](site.InField("users."+strconv.Itoa(i), err)); ok {
 			refusal = append(refusal, broken...)
-		} else if err != nil {
-			return nil, 0, err
 		}
 		voters = append(voters, voter)
 	}

@@ -53,7 +53,7 @@ type ballot struct {
 }
 
 func (r *Repo) setVote(ctx context.Context, id site.ArticleID, b ballot) (result VoteResult, err error) {
-	defer func() { r.writes.Votes.count(result.Changed, err) }()
+	defer func() { r.Writes.Votes.count(result.Changed, err) }()
 	if b.vote < site.Down || b.vote > site.Up {
 		return VoteResult{}, site.Refuse(site.Invalid, "direction", "a vote is up, down or none, not %d", int(b.vote))
 	}

@@ -20,7 +20,6 @@ import (
 	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/keys"
-	"frontpage/redisrepo/lists"
 	"frontpage/redisrepo/rankings"
 	"frontpage/redisrepo/sessions"
 	"frontpage/redisrepo/site"
@@ -48,7 +47,6 @@ type Layout struct {
 	Options
 	store    *wire.Store
 	articles *articles.Articles
-	lists    *lists.Lists
 	rankings *rankings.Rankings
 	casts    *casts.Casts
 	sessions *sessions.Sessions
@@ -70,8 +68,8 @@ type Upgrade struct {
 }
 
 // New returns the Layout of a site.
-func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, all *views.Views, o Options) *Layout {
-	l := &Layout{Options: o, store: store, articles: articles, lists: lists, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades}
+func New(store *wire.Store, articles *articles.Articles, rankings *rankings.Rankings, casts *casts.Casts, sessions *sessions.Sessions, all *views.Views, o Options) *Layout {
+	l := &Layout{Options: o, store: store, articles: articles, rankings: rankings, casts: casts, sessions: sessions, views: all, upgrades: upgrades}
 	for _, u := range o.Upgrades {
 		l.upgrades = maps.Clone(l.upgrades)
 		l.upgrades[l.LastLayout()] = upgrade{u.What, l.LastLayout() + 1, func(_ *Layout, ctx context.Context, p keys.Partition) error { return u.Run(store, ctx, p) }}

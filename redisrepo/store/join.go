@@ -14,7 +14,6 @@ import (
 
 // joining is a command's attempt to use the server of another process.
 type joining struct {
-	c     *child
 	store *Store
 	using *os.File
 }
@@ -28,7 +27,7 @@ func (c *child) newJoining(o Options) (*joining, error) {
 	if err != nil {
 		return nil, errors.Join(err, using.Close())
 	}
-	return &joining{c: c, using: using, store: &Store{Client: client, Kind: Child, Address: c.dir, joined: true, log: o.Log, stop: sync.OnceFunc(func() {
+	return &joining{using: using, store: &Store{Client: client, Kind: Child, Address: c.dir, joined: true, log: o.Log, stop: sync.OnceFunc(func() {
 		if err := errors.Join(using.Close(), c.folder.Close()); err != nil {
 			c.log.Warn("cannot leave the data directory", "err", err)
 		}

@@ -153,16 +153,11 @@ func Stored(ctx context.Context, client redis.UniversalClient) (articles int, er
 
 // CountStored returns the number of articles of a site, including deleted ones.
 func CountStored(ctx context.Context, r *redisrepo.Repo) (articles int, err error) {
-	counts := make([]*redis.IntCmd, 0, 2*len(r.Store.Partitions))
-	err = r.Store.Read(ctx, func(pipe redis.Pipeliner) {
-		for _, p := range r.Store.Partitions {
-			counts = append(counts, pipe.ZCard(ctx, p.Ranking(site.ByTime)), pipe.ZCard(ctx, p.Deleted()))
-		}
+	listed, err := r.Store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd {
+		return pipe.ZCard(ctx, p.Ranking(site.ByTime))
 	})
-	for _, count := range counts {
-		articles += int(count.Val())
-	}
-	return articles, err
+	deleted, deletedErr := r.Store.Sum(ctx, func(pipe redis.Pipeliner, p keys.Partition) *redis.IntCmd { return pipe.ZCard(ctx, p.Deleted()) })
+	return listed + deleted, cmp.Or(err, deletedErr)
 }
 
 // AllIDs returns the ids of all articles, including deleted ones, in ascending order.

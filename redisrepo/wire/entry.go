@@ -14,7 +14,6 @@ import (
 
 // Entry is an entry of the log of changes, as append.lua of package views writes it. Numbers are text, as in the log.
 type Entry struct {
-	ID                                string
 	Kind                              string
 	Article                           site.ArticleID
 	Revision, Votes, Downvotes, Score string           // after the change; Votes are net
@@ -33,7 +32,7 @@ func EntryOf(m redis.XMessage) (Entry, error) {
 		return Entry{}, fmt.Errorf("an entry of the log about article %q: %w", text("article"), err)
 	}
 	return Entry{
-		ID: m.ID, Kind: text("kind"), Article: id, Revision: text("revision"), Votes: text("votes"), Downvotes: text("downvotes"),
+		Kind: text("kind"), Article: id, Revision: text("revision"), Votes: text("votes"), Downvotes: text("downvotes"),
 		Score: text("score"), By: text("by"), To: text("to"), Time: text("time"), At: text("at"),
 		Groups: site.GroupNames(text("groups")), Left: site.GroupNames(text("left")),
 		Why: site.Why{Ground: site.Ground(text("ground")), Basis: text("basis"), Reason: text("reason")},

@@ -124,7 +124,7 @@ var (
 
 // writes exports what a Repo has written, and how it follows the changes of all processes.
 func writes(v values, repo *redisrepo.Repo) {
-	w, s := repo.Writes(), repo.Live.WatchStats()
+	w, s := &repo.Writes, repo.Live.WatchStats()
 	for write, n := range map[string]*redisrepo.Writes{
 		"vote": &w.Votes, "post": &w.Posts, "edit": &w.Edits, "regroup": &w.Regroupings, "delete": &w.Deletions, "undelete": &w.Undeletions,
 	} {

@@ -92,10 +92,7 @@ type response struct {
 			Gap      bool
 		}
 	}
-	Errors []struct {
-		Message    string
-		Extensions struct{ Code string }
-	}
+	Errors []struct{ Extensions struct{ Code string } }
 }
 
 // answer is an article as the API shows it.
@@ -168,6 +165,17 @@ func (s *site) ask(ctx context.Context, to *server, user, query string) (r respo
 		return r, false
 	}
 	return r, true
+}
+
+// nodes reads articles, until the server answers or ctx ends.
+func (s *site) nodes(ctx context.Context, from *server, ids []int) []*answer {
+	for ctx.Err() == nil {
+		if r, ok := s.ask(ctx, from, "", `{ nodes(ids: `+list(ids)+`) { ... on Article `+fields+` } }`); ok {
+			return r.Data.Nodes
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+	return nil
 }
 
 // stream reads the event stream of a subscription until it ends, or take returns false. It calls opened at its first line.

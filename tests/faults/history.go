@@ -284,15 +284,10 @@ func (s *site) compareServers(ctx context.Context, store map[int]*stored) {
 	ids := slices.Sorted(maps.Keys(store))
 	for _, server := range s.servers {
 		for batch := range slices.Chunk(ids, 100) {
-			query := `{ nodes(ids: ` + list(batch) + `) { ... on Article ` + fields + ` } }`
-			r, ok := s.ask(ctx, server, "", query)
-			for !ok && ctx.Err() == nil {
-				pause(ctx, 100*time.Millisecond)
-				r, ok = s.ask(ctx, server, "", query)
-			}
+			nodes := s.nodes(ctx, server, batch)
 			for i, id := range batch {
-				if i >= len(r.Data.Nodes) || r.Data.Nodes[i] == nil || !store[id].shows(*r.Data.Nodes[i]) {
-					s.history.fail("every server shows what is stored", "Server %s shows %d otherwise than %+v: %+v%s", server.name, id, *store[id], r.Data.Nodes, s.history.story(id, ""))
+				if i >= len(nodes) || nodes[i] == nil || !store[id].shows(*nodes[i]) {
+					s.history.fail("every server shows what is stored", "Server %s shows %d otherwise than %+v: %+v%s", server.name, id, *store[id], nodes, s.history.story(id, ""))
 				}
 			}
 		}

@@ -56,21 +56,17 @@ func (w *watcher) run(ctx context.Context) {
 
 // read reads the watched articles, until it gets a response.
 func (w *watcher) read(ctx context.Context) {
-	for ctx.Err() == nil {
-		r, ok := w.ask(ctx, w.server, "", `{ nodes(ids: `+list(w.ids)+`) { ... on Article `+fields+` } }`)
-		if !ok {
-			pause(ctx, 100*time.Millisecond)
-			continue
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.connected = w.history.now()
-		for _, a := range r.Data.Nodes {
-			if a != nil && !w.changed[a.Number] {
-				w.shown[a.Number] = *a
-			}
-		}
+	nodes := w.nodes(ctx, w.server, w.ids)
+	if nodes == nil {
 		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.connected = w.history.now()
+	for _, a := range nodes {
+		if a != nil && !w.changed[a.Number] {
+			w.shown[a.Number] = *a
+		}
 	}
 }
 
