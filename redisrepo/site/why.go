@@ -64,6 +64,7 @@ func CheckStoredLine(field, text string, most int) (string, Refusal) {
 	return checkLine(field, text, most, unicode.IsControl, false)
 }
 
+// checkLine is CheckLine for other control characters than Unicode's, or a line that need not be Displayable.
 func checkLine(field, text string, most int, isControl func(rune) bool, displayable bool) (string, Refusal) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
@@ -82,15 +83,16 @@ func CheckNote(field, text string, most int) (string, Refusal) {
 	return checkNote(field, text, most, unicode.IsControl)
 }
 
+// checkNote is CheckNote for other control characters than Unicode's. It returns an invalid text, too: it is not blank.
 func checkNote(field, text string, most int, isControl func(rune) bool) (string, Refusal) {
 	isBad := func(c rune) bool { return isControl(c) && !strings.ContainsRune("\t\n\r", c) }
 	switch n := utf8.RuneCountInString(text); {
 	case strings.TrimSpace(text) == "":
 		return "", nil
 	case n > most:
-		return "", Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
+		return text, Refuse(TooLong, field, "the %s has at most %d characters, this one has %d", field, most, n)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, isBad):
-		return "", Refuse(Invalid, field, "the %s contains a control character other than tab and line break", field)
+		return text, Refuse(Invalid, field, "the %s contains a control character other than tab and line break", field)
 	}
 	return text, nil
 }
