@@ -11,6 +11,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -151,17 +152,13 @@ func kindName(kind keys.Kind) string { return kind.Name + " " + string(kind.Hold
 // walk calls handle with the keys of the site that may have names, a batch at a time.
 func (j *job) walk(ctx context.Context, handle func(context.Context, []found) error) error {
 	return j.Store.EachServer(ctx, func(ctx context.Context, server redis.Cmdable, has []keys.Partition) error {
-		served := map[keys.Partition]bool{}
-		for _, p := range has {
-			served[p] = true
-		}
 		return wire.Walk(1, func(all []string) error {
 			var batch []found
 			for _, key := range all {
 				p := j.Store.PartitionOfKey(key)
 				kind, rest := keys.Parse(key[len(p):])
 				f := found{p, key, kind, rest, places[kindName(kind)]}
-				if served[p] && f.place.isNamed() {
+				if f.place.isNamed() && slices.Contains(has, p) {
 					batch = append(batch, f)
 				}
 			}

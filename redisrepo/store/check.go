@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/mod/semver"
 )
 
 // How long to wait for a server: until it replies at all, and until it has loaded its data. A child either
@@ -177,7 +176,9 @@ func (s *Store) checkVersion(info map[string]string, minimum string) error {
 	if version == "" {
 		return nil
 	}
-	if semver.Compare(semver.MajorMinor("v"+version), "v"+minimum) < 0 { // also if it is no version
+	var major, minor, minimumMajor, minimumMinor int
+	_, _ = fmt.Sscanf(minimum, "%d.%d", &minimumMajor, &minimumMinor)
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < minimumMajor || major == minimumMajor && minor < minimumMinor {
 		return fmt.Errorf("Redis %s is too old: Frontpage needs Redis %s or later", version, minimum)
 	}
 	s.Version = "Redis " + version
