@@ -79,7 +79,7 @@ const (
 // rankings, votes, front pages and events are kept.
 func DefaultRules() Rules {
 	return Rules{
-		VoteScore:        int(Day/time.Second) / 200,
+		VoteScore:        int(Day/time.Second) / 200, // 432
 		VotingWindow:     7 * Day,
 		PosterVotes:      true,
 		InterestingVotes: 200,
