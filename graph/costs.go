@@ -190,20 +190,6 @@ var ruleOf = map[string]string{
 	"removeWebhook":        endpoint.RuleChanges,
 }
 
-// repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not
-// charged as a post: a request that got no response can be sent again, however many posts the user has left.
-func (r *Resolver) repeatedPost(ctx context.Context, d site.Draft) (*site.Article, error) {
-	v := endpoint.ViewerOf(ctx)
-	if v.Name == "" || d.IdempotencyKey == nil || !endpoint.Counted(ctx, endpoint.RulePosts) {
-		return nil, nil
-	}
-	article, err := r.repo.RepeatedPost(ctx, v.Name, d)
-	if article != nil {
-		endpoint.GiveBack(ctx, endpoint.RulePosts)
-	}
-	return article, err
-}
-
 // RateLimit is the caller's quota of complexity points.
 type RateLimit struct {
 	Limit, Cost, Remaining int
@@ -219,17 +205,4 @@ func (r *queryResolver) RateLimit(ctx context.Context) (*RateLimit, error) {
 		Limit: charge.Most, Cost: charge.Amount, Remaining: max(charge.Most-balance.Used, 0),
 		ResetAt: time.Now().Add(balance.Left + time.Second - 1).UTC().Truncate(time.Second), // rounded up
 	}, nil
-}
-
-func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*ArticlePayload, error) {
-	repeated, err := r.repeatedPost(ctx, input)
-	payload := &ArticlePayload{Article: repeated}
-	if repeated != nil || err != nil {
-		payload.UserErrors, err = userErrors(err)
-		return payload, err
-	}
-	return payload, r.signedIn(ctx, endpoint.RulePosts, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
-		payload.Article, err = r.repo.PostAs(ctx, actor(v), input)
-		return err
-	})
 }

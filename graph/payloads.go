@@ -196,6 +196,33 @@ func (r *articleResolver) Removal(ctx context.Context, objs []*site.Article) ([]
 	return all, nil
 }
 
+func (r *mutationResolver) Post(ctx context.Context, input site.Draft) (*ArticlePayload, error) {
+	repeated, err := r.repeatedPost(ctx, input)
+	payload := &ArticlePayload{Article: repeated}
+	if repeated != nil || err != nil {
+		payload.UserErrors, err = userErrors(err)
+		return payload, err
+	}
+	return payload, r.signedIn(ctx, endpoint.RulePosts, &payload.UserErrors, func(v endpoint.Viewer) (err error) {
+		payload.Article, err = r.repo.PostAs(ctx, actor(v), input)
+		return err
+	})
+}
+
+// repeatedPost returns the article of an earlier post with the same idempotency key, if posts are limited. It is not
+// charged as a post: a request that got no response can be sent again, however many posts the user has left.
+func (r *Resolver) repeatedPost(ctx context.Context, d site.Draft) (*site.Article, error) {
+	v := endpoint.ViewerOf(ctx)
+	if v.Name == "" || d.IdempotencyKey == nil || !endpoint.Counted(ctx, endpoint.RulePosts) {
+		return nil, nil
+	}
+	article, err := r.repo.RepeatedPost(ctx, v.Name, d)
+	if article != nil {
+		endpoint.GiveBack(ctx, endpoint.RulePosts)
+	}
+	return article, err
+}
+
 func (r *mutationResolver) Regroup(ctx context.Context, input RegroupInput) (*ArticlePayload, error) {
 	payload := new(ArticlePayload)
 	return payload, r.signedIn(ctx, endpoint.RuleChanges, &payload.UserErrors, func(v endpoint.Viewer) (err error) {

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -116,7 +115,7 @@ type (
 		first optional[int]
 		after optional[string]
 	}
-	batchKey string // 8 bytes for each id
+	batchKey idList
 )
 
 // optional is the value of a pointer, so that equal ones are equal keys.
@@ -174,11 +173,7 @@ func (r *Resolver) articlesByID(ctx context.Context, ids []site.ArticleID) ([]*s
 	if !r.reads.Shares(ctx) {
 		return r.repo.Articles.ArticlesByID(ctx, ids)
 	}
-	list := make([]byte, 0, 8*len(ids))
-	for _, id := range ids {
-		list = binary.BigEndian.AppendUint64(list, uint64(id)) // #nosec G115 -- ids are positive
-	}
-	key := batchKey(list)
+	key := batchKey(listOf(ids))
 	b, err := endpoint.Share(ctx, r.reads, key, func(ctx context.Context) (batch, int, error) {
 		articles, errs := r.repo.Articles.ArticlesByID(ctx, ids)
 		bytes := len(key)

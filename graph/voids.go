@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"frontpage/endpoint"
-	"frontpage/redisrepo/casts"
 	"frontpage/redisrepo/site"
 	"frontpage/redisrepo/voids"
 )
@@ -62,26 +61,6 @@ func (r *userResolver) VotesCast(ctx context.Context, obj *site.User, first *int
 	return r.castVotes(ctx, obj.Name, nil, first, after)
 }
 
-// castVotes returns a page of a user's votes.
-func (r *Resolver) castVotes(ctx context.Context, user site.UserName, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
-	votes, info, err := r.repo.Casts.CastVotes(ctx, user, direction, asInt(first), after)
-	if err != nil {
-		return nil, err
-	}
-	c := &CastVoteConnection{PageInfo: info, Edges: make([]*CastVoteEdge, len(votes))}
-	for i, vote := range votes {
-		c.Edges[i] = &CastVoteEdge{ArticleEdge: ArticleEdge{Cursor: vote.Cursor}, At: vote.At, Vote: vote.Vote, voter: user, article: vote.Article}
-	}
-	if !selected(ctx, "CastVoteConnection.nodes") && !selected(ctx, "CastVoteConnection.edges", "CastVoteEdge.node") {
-		return c, nil
-	}
-	articles, err := r.loadAll(ctx, site.Collect(votes, func(v casts.CastVote) site.ArticleID { return v.Article }))
-	for i, article := range articles {
-		c.Edges[i].Node = article
-	}
-	return c, err
-}
-
 func (r *castVoteEdgeResolver) Void(ctx context.Context, edges []*CastVoteEdge) ([]*voids.Void, error) {
 	all := make([]*voids.Void, 0, len(edges))
 	for len(edges) > 0 { // the lists of several users may be asked for together
@@ -108,42 +87,6 @@ func (r *voidedVoteResolver) By(ctx context.Context, all []*voids.Void) ([]*site
 	}), nil
 }
 
-// ViewerCanVote reports for each article whether Vote would accept a vote of the viewer now.
-func (r *articleResolver) ViewerCanVote(ctx context.Context, articles []*site.Article) ([]bool, error) {
-	v, can := endpoint.ViewerOf(ctx), make([]bool, len(articles))
-	if v.Name == "" {
-		return can, nil
-	}
-	found, err := r.repo.Voids.OfArticles(ctx, v.Name, articles)
-	if err != nil {
-		return nil, err
-	}
-	for i, article := range articles {
-		can[i] = found[i] == nil && r.repo.Articles.CanVote(v.Name, article)
-	}
-	return can, nil
-}
-
-func (r *articleResolver) ViewerVote(ctx context.Context, objs []*site.Article) ([]*site.Vote, error) {
-	v := endpoint.ViewerOf(ctx)
-	if v.Name == "" {
-		return make([]*site.Vote, len(objs)), nil
-	}
-	if len(objs) == 1 && endpoint.IsEvent(ctx) {
-		vote, err := r.repo.Live.WatchedVote(ctx, v.Name, objs[0])
-		return []*site.Vote{vote}, err
-	}
-	return r.repo.Casts.Votes(ctx, v.Name, objs)
-}
-
 func (r *articleResolver) ViewerVoid(ctx context.Context, objs []*site.Article) ([]*voids.Void, error) {
 	return r.repo.Voids.OfArticles(ctx, endpoint.ViewerOf(ctx).Name, objs)
-}
-
-func (r *queryResolver) ViewerVotes(ctx context.Context, direction *site.Vote, first *int32, after *string) (*CastVoteConnection, error) {
-	v := endpoint.ViewerOf(ctx)
-	if v.Name == "" {
-		return nil, endpoint.Unauthenticated("sign in to list your votes")
-	}
-	return r.castVotes(ctx, v.Name, direction, first, after)
 }

@@ -8,6 +8,7 @@ import (
 
 	"frontpage/redisrepo"
 	"frontpage/redisrepo/erase"
+	"frontpage/redisrepo/events"
 	"frontpage/redisrepo/failover"
 	"frontpage/redisrepo/live"
 	"frontpage/redisrepo/site"
@@ -56,6 +57,18 @@ func TestEditsAreDeliveredAndStay(t *testing.T) { // with the race detector
 	}
 }
 
+// wantNextEvents checks that after each of the first events of an article the next one follows, without a gap.
+func wantNextEvents(t *testing.T, s *repotest.Site, first []*events.EventEdge) {
+	t.Helper()
+	for i, e := range first {
+		after := e.Cursor()
+		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
+		if page.Gap || page.Edges[0].Node.Revision != i+2 {
+			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
+		}
+	}
+}
+
 // Followers of the log and of articles miss nothing while a name leaves them, and get nothing twice.
 func TestErasureDisturbsNoFollower(t *testing.T) {
 	t.Parallel()
@@ -79,13 +92,7 @@ func TestErasureDisturbsNoFollower(t *testing.T) {
 	if got, _ := takeEvents(t, feed, 1); got != "1.5" {
 		t.Errorf("the feed goes on with %s, want 1.5 without a gap", got)
 	}
-	for i, e := range edges {
-		after := e.Cursor()
-		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
-		if page.Gap || page.Edges[0].Node.Revision != i+2 {
-			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
-		}
-	}
+	wantNextEvents(t, s, edges)
 	if e := s.Events(nil, 10).Edges[0].Node; e.By.Name.Shown() != "deleted user" {
 		t.Errorf("the first event is by %q", e.By.Name)
 	}
@@ -118,13 +125,7 @@ redis.call('RENAME', KEYS[2], KEYS[1])`, 2, "events:", "events:new", "bob")
 	if got, _ := takeEvents(t, feed, 1); got != "1.4" {
 		t.Errorf("the feed goes on with %s, want 1.4 without a gap", got)
 	}
-	for i, e := range edges {
-		after := e.Cursor()
-		page := require.Value(s.Log.Events(s.Ctx, &after, nil, nil))(t)
-		if page.Gap || page.Edges[0].Node.Revision != i+2 {
-			t.Errorf("after event %d: gap %t, %d events", i+1, page.Gap, len(page.Edges))
-		}
-	}
+	wantNextEvents(t, s, edges)
 	if log := fmt.Sprint(s.Raw.XRange(s.Ctx, "events:", "-", "+").Val()); strings.Contains(log, "bob") {
 		t.Errorf("the log names bob: %s", log)
 	}
