@@ -172,7 +172,7 @@ func FindComplete(ctx context.Context, client redis.UniversalClient, rules site.
 // assemble makes the rooms of a site, each with those that it uses.
 func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r := &Repo{Store: store, Sessions: sessions.New(store), Denials: denials.New(store), Log: events.New(store), Views: views.New(store), Reports: reports.New(store, o.reports), Retention: retention.New(store, o.deletedTexts)}
-	var errs [7]error
+	var errs [6]error
 	r.Rates, errs[0] = rates.New(store)
 	r.Articles, errs[1] = articles.New(store)
 	r.Lists, errs[2] = lists.New(store, r.Articles, r.Views, o.mostSmall, o.gatherStep)
@@ -190,7 +190,7 @@ func assemble(store *wire.Store, o opening) (*Repo, error) {
 	r.voting = &voting{script: voteScript(store)}
 	r.voting.calls, errs[4] = newVoteCalls()
 	r.Denials.OnErased = r.forgetErased
-	r.Live, errs[6] = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
+	r.Live = live.New(store, r.Articles, r.Lists, r.Casts, r.Log, live.Hooks{OnForget: r.forget, Reopen: r.reopen})
 	return r, errors.Join(errs[:]...)
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *Live) WatchEvents(ctx context.Context, field, after string, kinds []eve
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()
 	if len(r.live.eventWatches) == 0 {
-		r.live.feedChanges.Add(1) // without watches there are no notifications
+		r.live.feed.changed() // without watches there are no notifications
 	}
 	r.live.eventWatches[w] = struct{}{}
 	w.feed.behind = true // something may have happened since the read
@@ -120,32 +121,74 @@ func (l *live) notifyEvents() {
 	if len(l.eventWatches) == 0 {
 		return
 	}
-	l.feedChanges.Add(1)
+	l.feed.changed()
 	for w := range l.eventWatches {
 		w.feed.behind = true
 		w.signal()
 	}
 }
 
-// feedPlace is where and when a read of the feed began. Watches at the same position share it until the next notification.
-type feedPlace struct {
+// feedReads are the latest reads of the feed, which watches at the same position share.
+type feedReads struct {
+	mu      sync.Mutex
+	changes uint64 // number of notifications
+	reads   []*feedRead
+}
+
+type feedRead struct {
 	at      string // encoded
-	changes uint64
+	changes uint64 // when the read began
+	done    chan struct{}
+	batch   *events.EventBatch // nil if the read failed
+	err     error
 }
 
 // maxFeedReads is the maximum number of reads that are kept, each of up to queueLimit events.
 const maxFeedReads = 16
 
+func (f *feedReads) changed() {
+	f.mu.Lock()
+	f.changes++
+	f.mu.Unlock()
+}
+
+// find returns the read at a position, and whether the caller has to do it. A read that reached the end of the feed is
+// outdated by the next notification.
+func (f *feedReads) find(at string) (read *feedRead, begins bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads = slices.DeleteFunc(f.reads, func(r *feedRead) bool {
+		return r.at == at && r.changes != f.changes && (r.batch == nil || !r.batch.More)
+	})
+	for _, r := range f.reads {
+		if r.at == at {
+			return r, false
+		}
+	}
+	read = &feedRead{at: at, changes: f.changes, done: make(chan struct{})}
+	f.reads = append(f.reads, read)
+	f.reads = f.reads[max(0, len(f.reads)-maxFeedReads):]
+	return read, true
+}
+
 // sharedFeed reads up to queueLimit events.
 func (r *Live) sharedFeed(ctx context.Context, at events.FeedStart) (*events.EventBatch, error) {
-	place := feedPlace{events.EncodeFeed(at.At), r.live.feedChanges.Load()}
-	read := sync.OnceValues(func() (*events.EventBatch, error) { return r.log.ReadFeed(failover.Impatient(ctx), at, queueLimit) })
-	if other, begun, _ := r.live.feedReads.PeekOrAdd(place, read); begun {
-		read = other
+	read, begins := r.live.feed.find(events.EncodeFeed(at.At))
+	if begins {
+		batch, err := r.log.ReadFeed(failover.Impatient(ctx), at, queueLimit)
+		r.live.feed.mu.Lock()
+		read.batch, read.err = batch, err
+		if err != nil { // the next one tries again
+			r.live.feed.reads = slices.DeleteFunc(r.live.feed.reads, func(other *feedRead) bool { return other == read })
+		}
+		r.live.feed.mu.Unlock()
+		close(read.done)
+		return batch, err
 	}
-	batch, err := read()
-	if err != nil { // the next one tries again
-		r.live.feedReads.Remove(place)
+	select {
+	case <-read.done:
+		return read.batch, read.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return batch, err
 }

@@ -4,13 +4,10 @@ package live
 import (
 	"context"
 	"crypto/rand"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"frontpage/redisrepo/articles"
 	"frontpage/redisrepo/casts"
@@ -59,32 +56,27 @@ type Hooks struct {
 }
 
 // New returns the Live of a process.
-func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) (*Live, error) {
+func New(store *wire.Store, articles *articles.Articles, lists *lists.Lists, casts *casts.Casts, log *events.Log, hooks Hooks) *Live {
 	n := len(store.Partitions)
-	reads, err := lru.New[feedPlace, func() (*events.EventBatch, error)](maxFeedReads)
 	l := &Live{store: store, articles: articles, lists: lists, casts: casts, log: log, hooks: hooks, Histories: make([]History, n),
 		id: rand.Text()[:8], logs: logs{all: make([]logReader, n), wake: make(chan struct{}, 1)},
 		live: live{version: &store.Changes, wake: make(chan struct{}, 1), feedWake: make(chan struct{}, 1), posts: make([][]post, n), places: make([]place, n),
-			topics: map[site.ArticleID]*topic{}, postWatches: map[*Watch]struct{}{}, eventWatches: map[*Watch]struct{}{}, due: map[*topic]struct{}{}, feedReads: reads,
-			changes: map[string]uint64{}}}
-	for _, kind := range []string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted, "other"} {
-		l.live.changes[kind] = 0
-	}
+			topics: map[site.ArticleID]*topic{}, postWatches: map[*Watch]struct{}{}, eventWatches: map[*Watch]struct{}{}, due: map[*topic]struct{}{}}}
 	for i := range n {
 		l.every = append(l.every, i)
 	}
 	articles.OnRead = l.live.observe
 	store.OnChange = l.announce
-	return l, err
+	return l
 }
 
 // live is what this process knows about the articles that are being watched.
 type live struct {
-	version *atomic.Uint64 // see wire.Store.Version
-	lost    atomic.Int64   // partitions that could not be looked at
+	version *atomic.Uint64                     // see wire.Store.Version
+	entries [len(entryKinds) + 1]atomic.Uint64 // read, by kind; the last one counts other kinds
+	lost    atomic.Int64                       // partitions that could not be looked at
 
 	mu          sync.RWMutex
-	changes     map[string]uint64 // see Stats
 	topics      map[site.ArticleID]*topic
 	postWatches map[*Watch]struct{} // the watches for new articles
 	posts       [][]post            // by partition: posts that wait until they are read, in order
@@ -96,8 +88,7 @@ type live struct {
 
 	eventWatches map[*Watch]struct{} // the watches of the change feed
 	feedWake     chan struct{}       // has a value if these are to be notified
-	feedChanges  atomic.Uint64       // number of notifications
-	feedReads    *lru.Cache[feedPlace, func() (*events.EventBatch, error)]
+	feed         feedReads
 }
 
 // wake puts a value into a channel, unless it has one.
@@ -276,14 +267,16 @@ func (l *live) schedule(t *topic) {
 	wake(l.wake)
 }
 
+// entryKinds are the kinds of entries that are counted apart.
+var entryKinds = [...]string{site.KindPosted, site.KindImported, site.KindVoted, site.KindEdited, site.KindRegrouped, site.KindDeleted, site.KindUndeleted}
+
 // count counts an entry.
 func (l *live) count(kind string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.changes[kind]; !known {
-		kind = "other"
+	i := slices.Index(entryKinds[:], kind)
+	if i < 0 {
+		i = len(entryKinds)
 	}
-	l.changes[kind]++
+	l.entries[i].Add(1)
 }
 
 // WatchStats are counters of a process's watches, and their present state.
@@ -298,7 +291,12 @@ type WatchStats struct {
 // WatchStats returns the present numbers.
 func (r *Live) WatchStats() WatchStats {
 	l := &r.live
+	s := WatchStats{Changes: map[string]uint64{"other": l.entries[len(entryKinds)].Load()}, Lost: int(l.lost.Load())}
+	for i, kind := range entryKinds {
+		s.Changes[kind] = l.entries[i].Load()
+	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return WatchStats{maps.Clone(l.changes), l.coalesced, l.notified, len(l.topics), int(l.lost.Load())}
+	s.Coalesced, s.Notified, s.Watched = l.coalesced, l.notified, len(l.topics)
+	return s
 }

@@ -22,15 +22,14 @@ type index struct {
 
 	slots map[uint32]uint32 // where the articles are in docs, by their numbers
 	docs  []doc             // about in the order of their posting times; slots are not used again
+	spans []uint32          // the ids of the words of all articles
+	spare int               // elements of spans that belong to no article
 	since uint32            // articles that were posted before, Unix seconds, were dropped
 	bytes int
 }
 
-// doc is an article, and the ids of its words, ascending. The zero value is a slot whose article was removed.
-type doc struct {
-	number, posted uint32
-	words          []uint32
-}
+// doc is an article, and where the ids of its words are in spans, ascending. The zero value is a slot whose article was removed.
+type doc struct{ number, posted, start, end uint32 }
 
 func newIndex() *index { return &index{ids: map[string]uint32{}, slots: map[uint32]uint32{}} }
 
@@ -84,7 +83,9 @@ func (x *index) drop(number, slot uint32) {
 
 // replace replaces the words of an article.
 func (x *index) replace(slot uint32, found []word) {
-	before, now := x.docs[slot].words, make([]uint32, 0, len(found))
+	d := &x.docs[slot]
+	before := x.spans[d.start:d.end]
+	now := make([]uint32, 0, len(found))
 	for _, w := range found {
 		now = append(now, x.id(w.text))
 	}
@@ -101,7 +102,24 @@ func (x *index) replace(slot uint32, found []word) {
 		}
 	}
 	x.bytes += 4 * (len(now) - len(before))
-	x.docs[slot].words = now
+	x.spare += len(before)
+	x.span(d, now)
+	if x.spare <= len(x.spans)/2 {
+		return
+	}
+	old := x.spans
+	x.spans, x.spare = make([]uint32, 0, len(old)-x.spare), 0
+	for i := range x.docs {
+		d := &x.docs[i]
+		x.span(d, old[d.start:d.end])
+	}
+}
+
+// span notes the ids of an article's words.
+func (x *index) span(d *doc, ids []uint32) {
+	d.start = uint32(len(x.spans)) // #nosec G115 -- there is memory for fewer
+	x.spans = append(x.spans, ids...)
+	d.end = uint32(len(x.spans)) // #nosec G115
 }
 
 // id returns the id of a word, a new one for a new word.
