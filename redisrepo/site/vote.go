@@ -1,7 +1,6 @@
 package site
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
@@ -30,7 +29,12 @@ const (
 var votes = map[Vote]string{Down: "down", None: "none", Up: "up"}
 
 // String returns "down", "none" or "up".
-func (v Vote) String() string { return cmp.Or(votes[v], fmt.Sprintf("Vote(%d)", int(v))) }
+func (v Vote) String() string {
+	if text, ok := votes[v]; ok {
+		return text
+	}
+	return fmt.Sprintf("Vote(%d)", int(v))
+}
 
 // Ranking is how votes count against age in the order ByScore: a score is the posting time plus what the votes are worth.
 // It is the text linear, capped or halflife.
@@ -49,7 +53,12 @@ const (
 
 var rankings = map[Ranking]string{Linear: "linear", Capped: "capped", HalfLifeRanking: "halflife"}
 
-func (k Ranking) String() string { return cmp.Or(rankings[k], fmt.Sprintf("Ranking(%d)", int(k))) }
+func (k Ranking) String() string {
+	if text, ok := rankings[k]; ok {
+		return text
+	}
+	return fmt.Sprintf("Ranking(%d)", int(k))
+}
 
 // ParseRanking returns the Ranking with a text.
 func ParseRanking(text string) (Ranking, error) {
